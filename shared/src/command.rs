@@ -1,0 +1,326 @@
+//! Commands: what callers and workers ask of a workflow.
+//!
+//! A command is a JSON object (schema: `docs/schemas/command.json`). It may
+//! come twice, late and out of order; its id is the caller's and stays the
+//! same. [`parse`] reads one with a typed refusal for every way in which it can
+//! be wrong, and never loses the reply address of a command that it refuses.
+
+mod parse;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use parse::{Unreadable, parse};
+
+use crate::event::{Ending, Failure, Owner, Timeouts};
+use crate::id::{
+    CommandId, DispatchKey, Incarnation, Kind, Namespace, NodeId, OwnerId, QueueName, SignalName,
+    TimerId, WorkflowId, WorkflowType,
+};
+use crate::payload::Payload;
+use crate::plan::{PlanSpec, StoredPlan};
+use crate::time::Timestamp;
+
+/// One command to one workflow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// The caller's name for it; a repeat carries the same.
+    pub id: CommandId,
+    /// The namespace; `default` where absent.
+    #[serde(default)]
+    pub namespace: Namespace,
+    /// The workflow.
+    pub workflow: WorkflowId,
+    /// Which life of the workflow; the present one where absent (costs a read).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Incarnation>,
+    /// When the caller made it, milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued_at: Option<Timestamp>,
+    /// Wait until the history has reached this sequence number, at most 60 seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_seq: Option<u64>,
+    /// The logical queue that the answer goes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<QueueName>,
+    /// What to do.
+    pub command: Verb,
+}
+
+/// What a command does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verb {
+    /// Begin the workflow.
+    Start(Box<Start>),
+    /// Append events of the user's engine, with what they cause.
+    Append(Box<Append>),
+    /// Take authority over a driven workflow.
+    Claim(Claim),
+    /// Reserve an attempt of a driven workflow and dispatch it.
+    Prepare(Box<Prepare>),
+    /// Say that an attempt is in a worker's hands.
+    Receipt(Evidence),
+    /// Say that a worker is alive.
+    Heartbeat(Evidence),
+    /// Say how an attempt ended.
+    Settle(Box<Settle>),
+    /// Deliver a named payload.
+    Signal(Signal),
+    /// Hand over nothing new.
+    Pause(Barrier),
+    /// Hand over again.
+    Resume(Resume),
+    /// End the run as soon as nothing is unsettled.
+    Cancel(Barrier),
+}
+
+impl Verb {
+    /// The name, as metrics and spans use it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Start(_) => "start",
+            Self::Append(_) => "append",
+            Self::Claim(_) => "claim",
+            Self::Prepare(_) => "prepare",
+            Self::Receipt(_) => "receipt",
+            Self::Heartbeat(_) => "heartbeat",
+            Self::Settle(_) => "settle",
+            Self::Signal(_) => "signal",
+            Self::Pause(_) => "pause",
+            Self::Resume(_) => "resume",
+            Self::Cancel(_) => "cancel",
+        }
+    }
+}
+
+/// Begin a workflow: planned with `plan` or `stored_plan`, driven without.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Start {
+    /// The type; the plan's name, or `workflow`, where absent.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub workflow_type: Option<WorkflowType>,
+    /// The plan itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanSpec>,
+    /// A plan that was uploaded before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored_plan: Option<StoredPlan>,
+    /// The workflow's input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Payload>,
+    /// When the run is ended as timed out, milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Attempts that may be live at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_concurrency: Option<u32>,
+    /// Attempts that the run may ever have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub attempts_max: Option<u64>,
+}
+
+/// Events of the user's engine, and what they cause, together or not at all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Append {
+    /// The head that the caller decided on.
+    pub expected_seq: u64,
+    /// The owner, if anybody has authority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+    /// Up to 100 events; none only checks the head.
+    #[serde(default)]
+    #[schemars(length(max = 100))]
+    pub events: Vec<NewEvent>,
+    /// Up to 100 attempts to prepare.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub prepare: Vec<Intent>,
+    /// Up to 100 timers to arm or to cancel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub timers: Vec<TimerChange>,
+    /// End the run with this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub close: Option<Close>,
+}
+
+/// One event of the user's engine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewEvent {
+    /// The user's name for this kind of event.
+    pub kind: Kind,
+    /// Its content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
+}
+
+/// A timer to arm, or, without `fire_at`, to cancel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TimerChange {
+    /// Which timer; arming again replaces it.
+    pub timer: TimerId,
+    /// When it fires, milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fire_at: Option<Timestamp>,
+}
+
+/// The end of a driven run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Close {
+    /// How it ended.
+    pub ending: Ending,
+    /// Its result, or its failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Payload>,
+}
+
+/// Take authority. Never replaces an owner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The owner to be.
+    pub owner: Owner,
+}
+
+/// Reserve an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prepare {
+    /// The owner, if anybody has authority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+    /// The attempt.
+    pub intent: Intent,
+}
+
+/// An attempt of a driven workflow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Intent {
+    /// The activity.
+    pub node: NodeId,
+    /// Which activation of it, from 1.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub activation: u32,
+    /// Which attempt of the activation, from 1.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub attempt: u32,
+    /// The task queue.
+    #[serde(default)]
+    pub queue: QueueName,
+    /// What kind of work.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// The worker's input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Payload>,
+    /// Hand it over no sooner, milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// The time-outs.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// Whether a repetition may do harm.
+    #[serde(default)]
+    pub mutating: bool,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Which attempt a worker speaks of, as its dispatch said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttemptId {
+    /// The task or activity.
+    pub node: NodeId,
+    /// Which activation of it.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub activation: u32,
+    /// Which attempt.
+    #[schemars(range(min = 1))]
+    pub attempt: u32,
+    /// The key; must be the one that these are the parts of.
+    pub dispatch_key: DispatchKey,
+}
+
+/// A worker's sign of life.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The worker.
+    pub worker: OwnerId,
+}
+
+/// A worker's last word.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settle {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The worker, if it sent no receipt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<OwnerId>,
+    /// How it ended.
+    pub outcome: Ended,
+}
+
+/// How an attempt ended, in a worker's words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// It did its work.
+    Succeeded {
+        /// What came of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Payload>,
+    },
+    /// It did not.
+    Failed(Failure),
+    /// It stopped because it was told to.
+    Cancelled {},
+    /// Its worker is known to be gone (said by whoever watches workers).
+    Lost {},
+}
+
+/// Deliver a named payload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Signal {
+    /// The name.
+    pub name: SignalName,
+    /// The content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
+}
+
+/// Pause or cancel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Barrier {
+    /// Why, for people; at most 1024 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub reason: Option<String>,
+}
+
+/// Resume.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resume {}

@@ -1,0 +1,109 @@
+//! Append and claim: the commands of a user's own engine.
+
+use super::{Context, Decided, Draft, Needs, Refused, advance, attempt};
+use crate::answer::Rejection;
+use crate::command::{Append, TimerChange};
+use crate::event::{Event, Owner, TimerKey};
+use crate::limits;
+use crate::state::State;
+
+pub(super) fn append(
+    draft: &mut Draft,
+    context: &Context,
+    append: &Append,
+) -> Result<Decided, Refused> {
+    let state = draft.state();
+    let expected = append.expected_seq;
+    if state.head != expected {
+        if state.head > expected {
+            return Err(Refused::Needs(Needs::Sequence(expected + 1)));
+        }
+        let found = state.head;
+        return Err(Rejection::SequenceConflict { expected, found, events: Vec::new() }.into());
+    }
+    require_driven(state)?;
+    require_owner(state, append.owner.as_ref())?;
+    let armed = append.timers.iter().filter(|t| t.fire_at.is_some()).count();
+    if state.timers.len() + armed > limits::TIMERS_MAX {
+        let limit = limits::TIMERS_MAX as u64;
+        return Err(
+            Rejection::Exhausted { what: "the number of armed timers".into(), limit }.into()
+        );
+    }
+    // Everything that may refuse comes before the first fact is emitted.
+    let mut trial = draft.clone();
+    let mut decided = Decided::default();
+    for intent in &append.prepare {
+        let one = attempt::prepare(&mut trial, context, append.owner.as_ref(), intent)?;
+        decided.dispatch_keys.extend(one.dispatch_keys);
+    }
+    for event in &append.events {
+        draft.emit(Event::Appended(event.kind.clone(), event.payload.clone()))?;
+    }
+    for intent in &append.prepare {
+        attempt::prepare(draft, context, append.owner.as_ref(), intent)?;
+    }
+    for change in &append.timers {
+        change_timer(draft, change)?;
+    }
+    if let Some(close) = &append.close {
+        draft.emit(Event::Closed(close.ending, close.result.clone()))?;
+    }
+    advance::advance(draft)?;
+    Ok(decided)
+}
+
+pub(super) fn claim(draft: &mut Draft, owner: &Owner) -> Result<Decided, Refused> {
+    let state = draft.state();
+    require_open(state)?;
+    match &state.owner {
+        Some(present) if present == owner => Ok(Decided::repeat(0)),
+        Some(present) => Err(Rejection::Fenced { generation: present.generation }.into()),
+        None => {
+            draft.emit(Event::Claimed(owner.clone()))?;
+            Ok(Decided::default())
+        }
+    }
+}
+
+/// The run is open and no plan drives it.
+pub(super) fn require_driven(state: &State) -> Result<(), Rejection> {
+    require_open(state)?;
+    match state.plan() {
+        None => Ok(()),
+        Some(_) => Err(Rejection::WrongState { state: "planned; its plan alone drives it".into() }),
+    }
+}
+
+/// The run is open.
+pub(super) fn require_open(state: &State) -> Result<(), Rejection> {
+    if state.open() {
+        return Ok(());
+    }
+    Err(match &state.run {
+        Some(_) => Rejection::WrongState { state: state.status().into() },
+        None => Rejection::NotFound { what: "workflow".into(), id: "of this id".into() },
+    })
+}
+
+/// Nobody has authority, or the caller does: equality of all four parts.
+pub(super) fn require_owner(state: &State, owner: Option<&Owner>) -> Result<(), Rejection> {
+    match (&state.owner, owner) {
+        (None, None) => Ok(()),
+        (Some(present), Some(owner)) if present == owner => Ok(()),
+        (Some(present), _) => Err(Rejection::Fenced { generation: present.generation }),
+        (None, Some(_)) => Err(Rejection::Fenced { generation: 0 }),
+    }
+}
+
+fn change_timer(draft: &mut Draft, change: &TimerChange) -> Result<(), Refused> {
+    let timer = TimerKey::Named(change.timer.clone());
+    match change.fire_at {
+        Some(fire_at) => draft.emit(Event::TimerArmed(timer, fire_at))?,
+        None if draft.state().timers.contains_key(&timer) => {
+            draft.emit(Event::TimerCancelled(timer))?;
+        }
+        None => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Which log a group of commands is about, and how a new one begins.
+//!
+//! Start: card first, with an alarm in a minute and in no list; then commit 1.
+//! A start that comes again finds the card and keeps it. A signal for an id
+//! that does not live yet opens it by the same two steps.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::serve::{Incoming, Served, Work};
+use super::{Fleet, GiveBack};
+use crate::answer::{Answer, InvalidInput, Rejection, Reply};
+use crate::command::{Command, Start, Verb};
+use crate::decide::{Draft, Refused, decide};
+use crate::id::Incarnation;
+use crate::journal::{Card, JournalError, Loaded, LogKey, Opened, upload_id};
+use crate::plan::{Plan, PlanRef, compile};
+use crate::state::{Life, State};
+use crate::time::{Tick, Timestamp};
+
+/// Milliseconds from a start to its first alarm.
+const FIRST_ALARM_MS: u64 = 60_000;
+/// Takeovers that may be lost before the command is given back.
+const TAKEOVERS_MAX: u32 = 4;
+
+/// A log to serve commands on, or that there is none.
+enum Place {
+    Log(LogKey, Box<Loaded>, Option<Tick>),
+    Nowhere,
+}
+
+impl Fleet {
+    /// Serves a group: commands for one workflow, in order.
+    pub(super) async fn serve_group(&self, incoming: &[Incoming]) -> Vec<Served> {
+        let arrived = Instant::now();
+        let mut served: Vec<Served> = Vec::with_capacity(incoming.len());
+        while served.len() < incoming.len() {
+            let rest = &incoming[served.len()..];
+            let one_life =
+                rest.iter().take_while(|i| i.command.incarnation == rest[0].command.incarnation);
+            let rest = &rest[..one_life.count()];
+            match self.serve_rest(rest, arrived).await {
+                Ok(more) => served.extend(more),
+                Err(why) => served.push(Err(why)),
+            }
+            if served.last().is_some_and(Result::is_err) {
+                served.resize(incoming.len(), Err(GiveBack::AfterFailure));
+            }
+        }
+        served
+    }
+
+    /// Serves the head of `rest` at least.
+    async fn serve_rest(
+        &self,
+        rest: &[Incoming],
+        arrived: Instant,
+    ) -> Result<Vec<Served>, GiveBack> {
+        let head = &rest[0].command;
+        if let Verb::Start(start) = &head.command
+            && let Err(rejection) = self.precheck(head, start)
+        {
+            return Ok(vec![Ok(Box::new(refuse(head, rejection)))]);
+        }
+        let Place::Log(key, loaded, first_alarm) = self.place(head).await? else {
+            let (what, id) = ("workflow".into(), head.workflow.to_string());
+            let rejection = Rejection::NotFound { what, id };
+            return Ok(vec![Ok(Box::new(refuse(head, rejection)))]);
+        };
+        let mut plan = None;
+        let new = matches!(loaded.state.life, Life::Nothing | Life::Unborn);
+        let start = rest.iter().find_map(|i| match &i.command.command {
+            Verb::Start(start) if new => Some((&i.command, start)),
+            _ => None,
+        });
+        if let Some((command, start)) = start {
+            match self.plan_of(&key, command, start).await? {
+                Ok(found) => plan = found,
+                Err(invalid) => {
+                    return Ok(vec![Ok(Box::new(refuse(head, invalid.into())))]);
+                }
+            }
+        }
+        let work = Work { key, loaded: *loaded, first_alarm, plan, incoming: rest, arrived };
+        Ok(self.serve(work).await)
+    }
+
+    /// What a start is refused for before anything is written.
+    fn precheck(&self, command: &Command, start: &Start) -> Result<(), Rejection> {
+        let mut draft = Draft::new(&State::default(), self.clock.now());
+        let bare = Command {
+            command: Verb::Start(Box::new(Start {
+                plan: None,
+                stored_plan: None,
+                ..start.clone()
+            })),
+            ..command.clone()
+        };
+        let context = crate::decide::Context { now: self.clock.now(), ..Default::default() };
+        match decide(&mut draft, &context, &bare) {
+            Err(Refused::Rejected(rejection)) => Err(*rejection),
+            _ => Ok(()),
+        }
+    }
+
+    async fn plan_of(
+        &self,
+        key: &LogKey,
+        command: &Command,
+        start: &Start,
+    ) -> Result<Result<Option<(PlanRef, Arc<Plan>)>, InvalidInput>, GiveBack> {
+        if let Some(stored) = &start.stored_plan {
+            let invalid = |why: String| {
+                InvalidInput::new("command.start.stored_plan", "an uploaded plan", why)
+            };
+            return match self.journal.stored_plan(&key.partition(), stored).await {
+                Ok(plan) => Ok(match self.unknown_queue(&plan) {
+                    Some(queue) => Err(invalid(format!("queue {queue}, which is not configured"))),
+                    None => Ok(Some((PlanRef::Stored(stored.clone()), plan))),
+                }),
+                Err(JournalError::Damaged(why)) => Ok(Err(invalid(why))),
+                Err(other) => Err(other.into()),
+            };
+        }
+        let Some(spec) = &start.plan else { return Ok(Ok(None)) };
+        match compile(spec) {
+            Err(invalid) => Ok(Err(invalid.under("command.start.plan"))),
+            Ok(plan) => {
+                let plan = Arc::new(plan);
+                let upload = upload_id(&command.id);
+                let reference = self.journal.put_plan(&key.partition(), upload, &plan).await?;
+                Ok(Ok(Some((reference, plan))))
+            }
+        }
+    }
+
+    fn unknown_queue(&self, plan: &Plan) -> Option<String> {
+        let tasks = (0..).zip(&plan.nodes).filter_map(|(at, _)| plan.task(at));
+        tasks.map(|t| &t.queue).find(|q| !self.relay.queues().knows(q)).map(ToString::to_string)
+    }
+
+    /// The log that a command is about; begins one if it may.
+    async fn place(&self, head: &Command) -> Result<Place, GiveBack> {
+        let partition = crate::journal::keys::partition(&head.namespace, &head.workflow);
+        if let Some((incarnation, loaded)) = self.cache.get(&partition, head.incarnation)
+            && matches!(loaded.state.life, Life::Unborn | Life::Open | Life::Closed(_))
+        {
+            return Ok(Place::Log(self.key(head, incarnation), Box::new(loaded), None));
+        }
+        if let Some(incarnation) = head.incarnation {
+            let key = self.key(head, incarnation);
+            let loaded = self.journal.load(&key).await?;
+            return Ok(match loaded.state.life {
+                Life::Nothing | Life::Abandoned | Life::Deleted => Place::Nowhere,
+                _ => Place::Log(key, Box::new(loaded), None),
+            });
+        }
+        let opens = matches!(head.command, Verb::Start(_) | Verb::Signal(_));
+        for _ in 0..TAKEOVERS_MAX {
+            let card =
+                if opens { self.open(head).await? } else { self.journal.card(&partition).await? };
+            let Some(card) = card else { return Ok(Place::Nowhere) };
+            let key = self.key(head, card.incarnation);
+            let loaded = self.journal.load(&key).await?;
+            match loaded.state.life {
+                Life::Nothing if opens => {
+                    let alarm = card.alarm_at.unwrap_or(self.clock.now().tick());
+                    return Ok(Place::Log(key, Box::new(loaded), Some(alarm)));
+                }
+                Life::Abandoned | Life::Deleted if opens => {
+                    let next = Incarnation(self.clock.now().0.max(card.incarnation.0 + 1));
+                    let (to, alarm) = (self.key(head, next), self.first_alarm());
+                    if self.journal.take_over_card(card.incarnation, &to, alarm).await? {
+                        // Commit 1 of an incarnation that nobody had before can only be new.
+                        let loaded = self.journal.load(&to).await?;
+                        return Ok(Place::Log(to, Box::new(loaded), Some(alarm)));
+                    }
+                }
+                Life::Nothing | Life::Abandoned | Life::Deleted => return Ok(Place::Nowhere),
+                Life::Unborn | Life::Open | Life::Closed(_) => {
+                    return Ok(Place::Log(key, Box::new(loaded), None));
+                }
+            }
+        }
+        Err(GiveBack::Contended)
+    }
+
+    /// The card of a workflow, made now if there is none.
+    async fn open(&self, head: &Command) -> Result<Option<Card>, GiveBack> {
+        let alarm = self.first_alarm();
+        let key = self.key(head, Incarnation(self.clock.now().0));
+        Ok(Some(match self.journal.open_card(&key, alarm).await? {
+            Opened::Exists(card) => card,
+            Opened::Created => Card {
+                incarnation: key.incarnation,
+                alarm_at: Some(alarm),
+                alarm_rev: 0,
+                status: "starting".into(),
+                as_of: 0,
+                quarantine: None,
+            },
+        }))
+    }
+
+    fn first_alarm(&self) -> Tick {
+        self.clock.now().plus_ms(FIRST_ALARM_MS).tick()
+    }
+
+    fn key(&self, head: &Command, incarnation: Incarnation) -> LogKey {
+        LogKey::new(head.namespace.clone(), head.workflow.clone(), incarnation)
+    }
+}
+
+pub(super) fn refuse(command: &Command, rejection: Rejection) -> Answer {
+    Answer {
+        command: Some(command.id.clone()),
+        namespace: Some(command.namespace.clone()),
+        workflow: Some(command.workflow.clone()),
+        incarnation: command.incarnation,
+        head: None,
+        reply: Reply::from(rejection),
+        dispatch_keys: Vec::new(),
+        directive: None,
+        ending: None,
+    }
+}
+
+/// When a command was sent, at the earliest that is known.
+pub(super) fn sent(command: &Command, transport: Option<Timestamp>) -> Option<Timestamp> {
+    command.issued_at.into_iter().chain(transport).min()
+}

@@ -1,0 +1,179 @@
+//! A look at one workflow: what is due is done, and the alarm moves.
+//!
+//! A wake says only which workflow to look at. If the card's alarm has rung,
+//! the look owes a commit of its own, and on the strength of that commit moves
+//! the card's alarm to the next due time, if `alarm_rev` is still the one that
+//! was read before. Otherwise it only does what is due.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::time::Instant;
+
+use super::serve::{panic_text, unanswerable};
+use super::{Fleet, GiveBack, Message};
+use crate::config::WAKE;
+use crate::decide::{Draft, Look, look};
+use crate::event::Target;
+use crate::id::WriterId;
+use crate::journal::{Card, Loaded, LogKey, keys};
+use crate::message::{LeftOver, Wake};
+use crate::state::{Attempt, Life, Stage};
+use crate::time::Timestamp;
+
+/// Lost races after which a wake is given back.
+const RACES_MAX: u32 = 8;
+
+impl Fleet {
+    /// Serves a batch of wakes; returns the ids of the messages that failed.
+    pub async fn wakes(&self, messages: Vec<Message>) -> Vec<String> {
+        let mut failed = Vec::new();
+        for message in messages {
+            let served = match serde_json::from_str::<Wake>(&message.body) {
+                Ok(wake) => {
+                    let again = message.receive_count > 1;
+                    let looked = AssertUnwindSafe(self.look(&wake, again)).catch_unwind().await;
+                    looked.unwrap_or_else(|panic| Err(GiveBack::Panicked(panic_text(&*panic))))
+                }
+                Err(error) if self.dead_letter(&message, &error.to_string()).await => Ok(()),
+                Err(_) => Err(GiveBack::Relay),
+            };
+            if let Err(why) = served {
+                tracing::warn!(message = message.id, reason = %why, "wake given back");
+                self.make_visible_soon(&message).await;
+                failed.push(message.id);
+            }
+        }
+        failed
+    }
+
+    /// Serves a batch of left-over commits; returns the ids of the messages that failed.
+    pub async fn left_overs(&self, messages: Vec<Message>) -> Vec<String> {
+        let mut failed = Vec::new();
+        for message in messages {
+            let served = match serde_json::from_str::<LeftOver>(&message.body) {
+                Ok(left_over) => self.hand_over(left_over).await,
+                Err(error) if self.dead_letter(&message, &error.to_string()).await => Ok(()),
+                Err(_) => Err(GiveBack::Relay),
+            };
+            if let Err(why) = served {
+                tracing::warn!(message = message.id, reason = %why, "left-over given back");
+                self.make_visible_soon(&message).await;
+                failed.push(message.id);
+            }
+        }
+        failed
+    }
+
+    async fn hand_over(&self, left_over: LeftOver) -> Result<(), GiveBack> {
+        let key = LogKey::new(left_over.namespace, left_over.workflow, left_over.incarnation);
+        let loaded = self.journal.load(&key).await?;
+        let untaken: Vec<(&Target, &Attempt)> = loaded.state.untaken_of(left_over.commit).collect();
+        let mut known = super::dispatch::Known::default();
+        match self.send_dispatches(&key, &loaded.state, &untaken, &mut known).await? {
+            0 => Ok(()),
+            _ => Err(GiveBack::Relay),
+        }
+    }
+
+    /// Looks at one workflow. `again` and `wake.relay` also hand over again
+    /// what nobody has taken up.
+    ///
+    /// # Errors
+    /// [`GiveBack`]: look again.
+    pub async fn look(&self, wake: &Wake, again: bool) -> Result<(), GiveBack> {
+        let partition = keys::partition(&wake.namespace, &wake.workflow);
+        let Some(card) = self.journal.card(&partition).await? else { return Ok(()) };
+        if wake.incarnation.is_some_and(|incarnation| incarnation != card.incarnation) {
+            return Ok(());
+        }
+        let key = LogKey::new(wake.namespace.clone(), wake.workflow.clone(), card.incarnation);
+        let arrived = Instant::now();
+        let mut loaded = match self.cache.get(&partition, Some(card.incarnation)) {
+            Some((_, loaded)) => loaded,
+            None => self.journal.load(&key).await?,
+        };
+        if loaded.confirmed < arrived {
+            self.journal.refresh(&key, &mut loaded).await?;
+        }
+        let looked = self.look_at(&key, &mut loaded, &card).await;
+        match &looked {
+            Ok(()) => self.cache.put(&key, &loaded),
+            Err(_) => self.cache.forget(&partition),
+        }
+        looked?;
+        if again || wake.relay {
+            self.hand_over_again(&key, &loaded).await?;
+        }
+        Ok(())
+    }
+
+    async fn look_at(
+        &self,
+        key: &LogKey,
+        loaded: &mut Loaded,
+        card: &Card,
+    ) -> Result<(), GiveBack> {
+        let rang = |now: Timestamp| card.alarm_at.is_some_and(|tick| tick.start() <= now);
+        for race in 0..RACES_MAX {
+            let now = self.clock.now();
+            let mode = if rang(now) { Look::Alarm } else { Look::Wake };
+            if mode == Look::Alarm && matches!(loaded.state.life, Life::Abandoned | Life::Deleted) {
+                self.journal.move_alarm(key, None, card.alarm_rev).await?;
+                return Ok(());
+            }
+            if self.soon(key, loaded, card, now).await {
+                return Ok(());
+            }
+            let mut draft = Draft::new(&loaded.state, now);
+            look(&mut draft, &self.context(key), mode).map_err(unanswerable)?;
+            if draft.is_empty() {
+                return self.repair(key, loaded, card).await;
+            }
+            let sealed = draft.seal(WriterId::random(), mode == Look::Alarm);
+            if self.land(key, loaded, sealed).await?.is_some() {
+                self.go_on(key, loaded).await?;
+                if mode == Look::Alarm {
+                    self.journal.move_alarm(key, loaded.state.alarm, card.alarm_rev).await?;
+                }
+                return self.repair(key, loaded, card).await;
+            }
+            tokio::time::sleep(Duration::from_millis(rand::random_range(0..=10 << race.min(5))))
+                .await;
+        }
+        Err(GiveBack::Contended)
+    }
+
+    /// Nothing is due yet, but before the alarm's minute ends: the look is
+    /// repeated then, and nothing is written now.
+    async fn soon(&self, key: &LogKey, loaded: &Loaded, card: &Card, now: Timestamp) -> bool {
+        let Some(due) = loaded.state.earliest_due() else { return false };
+        let same_minute = card.alarm_at == Some(due.tick()) && loaded.state.alarm == card.alarm_at;
+        if due <= now || !same_minute || loaded.state.life == Life::Nothing {
+            return false;
+        }
+        self.relay.send(WAKE, vec![self.wake_at(key, due)]).await.is_empty()
+    }
+
+    /// A card that shows less than the log says is shown what it says.
+    async fn repair(&self, key: &LogKey, loaded: &Loaded, card: &Card) -> Result<(), GiveBack> {
+        if card.as_of < loaded.state.card_commit {
+            self.show_card(key, &loaded.state, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Hands over again, under the same keys, what nobody has taken up.
+    async fn hand_over_again(&self, key: &LogKey, loaded: &Loaded) -> Result<(), GiveBack> {
+        let sent = loaded.state.attempts.values().filter_map(|attempt| match attempt.stage {
+            Stage::Sent { commit, .. } => Some(commit),
+            Stage::Staged { .. } | Stage::Taken { .. } => None,
+        });
+        let commits: std::collections::BTreeSet<u64> = sent.collect();
+        for number in commits {
+            self.relay_commit(key, &loaded.state, number, None).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! The schedule: finds the cards whose alarm is due and wakes their workflows.
+//!
+//! It only lists and sends; looking is done by the wake queue, so a shard with
+//! many due workflows is worked off by as many instances as there are. It
+//! looks a minute ahead, so that what is due within it is on time.
+
+use super::{Fleet, GiveBack};
+use crate::config::WAKE;
+use crate::id::{Namespace, WorkflowId};
+use crate::journal::keys::ALARM_SHARDS;
+use crate::message::Wake;
+use crate::relay::Outgoing;
+use crate::time::Tick;
+
+impl Fleet {
+    /// Wakes every workflow whose alarm is due now or within a minute; returns
+    /// how many.
+    ///
+    /// Costs half a read unit a shard and started 4 KiB of due cards.
+    ///
+    /// # Errors
+    /// [`GiveBack`]: the next run of the schedule does it.
+    pub async fn sweep(&self) -> Result<usize, GiveBack> {
+        let until = Tick(self.clock.now().tick().0 + 1);
+        let mut woken = 0;
+        for shard in 0..ALARM_SHARDS {
+            let mut start = None;
+            loop {
+                let page = self.journal.due_cards(shard, until, start).await?;
+                woken += page.items.len();
+                self.wake_all(page.items, false).await?;
+                start = page.next;
+                if start.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(woken)
+    }
+
+    /// Wakes these workflows; with `relay` they also hand over again what
+    /// nobody has taken up.
+    ///
+    /// # Errors
+    /// [`GiveBack::Relay`]: not all wakes were accepted.
+    pub async fn wake_all(
+        &self,
+        workflows: Vec<(Namespace, WorkflowId)>,
+        relay: bool,
+    ) -> Result<(), GiveBack> {
+        let wakes = workflows.into_iter().map(|(namespace, workflow)| {
+            let wake = Wake { namespace, workflow, incarnation: None, relay };
+            Outgoing {
+                body: serde_json::to_string(&wake).unwrap_or_default(),
+                group: String::new(),
+                dedup: String::new(),
+                delay_s: 0,
+            }
+        });
+        match self.relay.send(WAKE, wakes.collect()).await.len() {
+            0 => Ok(()),
+            _ => Err(GiveBack::Relay),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The journal: the only place that knows DynamoDB.
+//!
+//! It promises that commit n + 1 of a log is written at most once and only on
+//! top of commit n, that a conflict hands back the winner, and that an unknown
+//! outcome is settled by putting the same commit again. It holds the card to
+//! the rules of DESIGN 4 by conditions alone: every write here has one.
+//!
+//! It deliberately does not decide anything, keep states, or know queues; the
+//! retries of the SDK are off, since only the journal knows which write may be
+//! repeated.
+//!
+//! It fails by [`JournalError`]: each variant is a different thing to do for
+//! the caller. Throttled, conflicting and unknown are never folded together.
+//!
+//! [`keys`] says where things are, [`items`] what they look like, `docs/table.md`
+//! both for people. [`log`] loads and commits, [`card`] moves cards.
+
+pub mod card;
+mod checkpoint;
+mod chunks;
+mod client;
+mod faults;
+mod items;
+pub mod keys;
+mod lists;
+mod log;
+mod meter;
+mod search;
+mod table;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+pub use card::{Card, CardLook, Opened};
+pub use chunks::upload_id;
+pub use client::{Skew, configure};
+pub use faults::JournalError;
+pub use keys::LogKey;
+pub use lists::{ListPage, Listed};
+pub use log::{Loaded, Put};
+pub use meter::{Meter, Purpose, Units};
+pub use table::{create_table, table_request};
+
+use crate::commit::SCHEMA_READ_MAX;
+use crate::id::DispatchKey;
+use crate::plan::Plan;
+use crate::time::Clock;
+
+/// Which schemas an instance reads and writes. A new schema is first read by
+/// every instance, then written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schemas {
+    /// The newest that it understands.
+    pub reads: u16,
+    /// The one that it writes.
+    pub writes: u16,
+}
+
+impl Default for Schemas {
+    fn default() -> Self {
+        Self { reads: SCHEMA_READ_MAX, writes: SCHEMA_READ_MAX }
+    }
+}
+
+/// Access to one table.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    db: aws_sdk_dynamodb::Client,
+    table: String,
+    clock: Clock,
+    skew: Skew,
+    meter: Arc<Meter>,
+    schemas: Schemas,
+    plans: Arc<Mutex<HashMap<DispatchKey, Arc<Plan>>>>,
+}
+
+impl Journal {
+    /// A journal on `table`. `db` must come from [`configure`], which also fills `skew`.
+    #[must_use]
+    pub fn new(
+        db: aws_sdk_dynamodb::Client,
+        table: impl Into<String>,
+        clock: Clock,
+        skew: Skew,
+    ) -> Self {
+        Self {
+            db,
+            table: table.into(),
+            clock,
+            skew,
+            meter: Arc::default(),
+            schemas: Schemas::default(),
+            plans: Arc::default(),
+        }
+    }
+
+    /// The same journal, as an instance of other schemas.
+    #[must_use]
+    pub fn with_schemas(mut self, schemas: Schemas) -> Self {
+        self.schemas = schemas;
+        self
+    }
+
+    /// What it has consumed.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Its clock.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}

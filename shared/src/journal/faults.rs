@@ -1,0 +1,122 @@
+//! What can go wrong between us and DynamoDB, sorted by what it means for us.
+//!
+//! One question matters for a write: may it have happened? [`Fault::Unanswered`]
+//! says yes. Everything that DynamoDB answered with a refusal says no.
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+
+/// Why the journal gave up. Each variant is a different thing to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// DynamoDB answered with a throttle every time: nothing was written. Try later.
+    #[error("throttled")]
+    Throttled,
+    /// No answer, and only an occupied number will settle whether it was
+    /// written. Give the commands back.
+    #[error("the outcome is unknown: {0}")]
+    OutcomeUnknown(String),
+    /// DynamoDB can't be reached or refuses us; nothing was written.
+    #[error("unavailable: {0}")]
+    Unavailable(String),
+    /// A newer version wrote this; neither write nor answer, give back.
+    #[error("written by a newer version: schema {found}")]
+    Newer {
+        /// Its schema.
+        found: u16,
+    },
+    /// What is stored contradicts itself; nothing was written.
+    #[error("damaged: {0}")]
+    Damaged(String),
+    /// Our clock and DynamoDB's are too far apart to commit.
+    #[error("the clock is {0} ms off DynamoDB's")]
+    ClockSkewed(u64),
+    /// The state was confirmed too long ago to put on top of it; load anew.
+    #[error("the state is stale")]
+    Stale,
+    /// Another incarnation has the card.
+    #[error("another incarnation has the card")]
+    OtherIncarnation,
+}
+
+impl From<crate::commit::DecodeError> for JournalError {
+    fn from(error: crate::commit::DecodeError) -> Self {
+        match error {
+            crate::commit::DecodeError::Newer { found, .. } => Self::Newer { found },
+            crate::commit::DecodeError::Damaged(what) => Self::Damaged(what),
+        }
+    }
+}
+
+impl From<crate::state::FoldError> for JournalError {
+    fn from(error: crate::state::FoldError) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+/// One request's failure.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The condition did not hold.
+    Condition,
+    /// Not written: too fast.
+    Throttled,
+    /// Perhaps written.
+    Unanswered(String),
+    /// Not written: DynamoDB refuses the request.
+    Refused(String),
+}
+
+/// Sorts an SDK error.
+pub(super) fn sort<E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static>(
+    error: &SdkError<E, HttpResponse>,
+) -> Fault {
+    let said = || aws_sdk_dynamodb::error::DisplayErrorContext(error).to_string();
+    let SdkError::ServiceError(service) = error else {
+        return match error {
+            SdkError::ConstructionFailure(_) => Fault::Refused(said()),
+            _ => Fault::Unanswered(said()),
+        };
+    };
+    match service.err().code() {
+        Some("ConditionalCheckFailedException") => Fault::Condition,
+        Some(
+            "ProvisionedThroughputExceededException"
+            | "RequestLimitExceeded"
+            | "ThrottlingException"
+            | "Throttling"
+            | "TransactionConflictException",
+        ) => Fault::Throttled,
+        _ if service.raw().status().is_server_error() => Fault::Unanswered(said()),
+        Some(_) => Fault::Refused(said()),
+        None => Fault::Unanswered(said()),
+    }
+}
+
+impl Fault {
+    /// The end of a read, or of a write that was not repeated.
+    pub(super) fn into_error(self) -> JournalError {
+        match self {
+            Self::Throttled => JournalError::Throttled,
+            Self::Unanswered(why) | Self::Refused(why) => JournalError::Unavailable(why),
+            Self::Condition => {
+                JournalError::Unavailable("a condition failed where none was set".into())
+            }
+        }
+    }
+
+    /// Whether trying again may help.
+    pub(super) fn transient(&self) -> bool {
+        matches!(self, Self::Throttled | Self::Unanswered(_))
+    }
+}
+
+/// Waits before try number `attempt` (from 1): full jitter, 25 ms doubling to 1 s.
+pub(super) async fn back_off(attempt: u32) {
+    let cap_ms = (25_u64 << attempt.min(6)).min(1_000);
+    let wait_ms = rand::random_range(0..=cap_ms);
+    tokio::time::sleep(std::time::Duration::from_millis(wait_ms)).await;
+}
+
+/// Tries of one request before it is given up.
+pub(super) const TRIES: u32 = 6;

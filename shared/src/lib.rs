@@ -1,0 +1,28 @@
+//! Durable workflows on DynamoDB, SQS and Lambda: one log per workflow, one
+//! conditional put per step.
+//!
+//! The layers, from the bottom: the vocabulary ([`id`], [`time`], [`event`],
+//! [`command`], [`plan`]), the pure middle ([`state`] folds, [`decide`]
+//! decides).
+
+#![cfg_attr(docsrs, feature(doc_auto_cfg))]
+
+pub mod answer;
+pub mod command;
+pub mod commit;
+pub mod config;
+pub mod decide;
+pub mod event;
+pub mod fleet;
+pub mod id;
+pub mod journal;
+pub mod limits;
+pub mod message;
+pub mod payload;
+pub mod plan;
+pub mod query;
+pub mod relay;
+pub mod state;
+pub mod time;
+
+pub use answer::Rejection;

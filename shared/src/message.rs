@@ -1,0 +1,97 @@
+//! The messages that the fleet sends: dispatches to workers, wakes and
+//! left-over commits to itself. Schemas: `docs/schemas/`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::event::Timeouts;
+use crate::id::{DispatchKey, Incarnation, Kind, Namespace, NodeId, WorkflowId};
+use crate::payload::Payload;
+
+/// Work for a worker. It may come more than once: use the key for idempotency,
+/// and say how it ended with `settle`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Dispatch {
+    /// Identifies the attempt for ever.
+    pub dispatch_key: DispatchKey,
+    /// The namespace, to be repeated in every answer.
+    pub namespace: Namespace,
+    /// The workflow, to be repeated in every answer.
+    pub workflow: WorkflowId,
+    /// Its life, to be repeated in every answer.
+    pub incarnation: Incarnation,
+    /// The task or activity.
+    pub node: NodeId,
+    /// Which activation of it.
+    pub activation: u32,
+    /// Which attempt.
+    pub attempt: u32,
+    /// How often this attempt was handed over, this time included.
+    pub handover: u32,
+    /// What kind of work.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// The command to run, for workers that run commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// The input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Payload>,
+    /// Outputs of earlier tasks that the plan asks for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<NodeId, Option<Payload>>,
+    /// Input and outputs were too large to carry: read them from the log.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub claim: bool,
+    /// The time-outs that the fleet applies.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// The run is to end: don't begin, settle as cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+}
+
+/// Look at this workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wake {
+    /// The namespace.
+    pub namespace: Namespace,
+    /// The workflow.
+    pub workflow: WorkflowId,
+    /// Its life; the present one where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Incarnation>,
+    /// Hand over again whatever nobody has taken up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub relay: bool,
+}
+
+/// Hand over what is untaken of this commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOver {
+    /// The namespace.
+    pub namespace: Namespace,
+    /// The workflow.
+    pub workflow: WorkflowId,
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// The commit.
+    pub commit: u64,
+}
+
+/// What was given up, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeadLetter {
+    /// The queue that it was in.
+    pub queue: String,
+    /// Its message id there.
+    pub message_id: String,
+    /// Why.
+    pub reason: String,
+    /// What it said.
+    pub body: String,
+}

@@ -1,0 +1,433 @@
+//! The rules of the fold, one a kind of event or note.
+//!
+//! A rule checks that the event fits the state that it lands on: a log that
+//! contradicts itself is [`FoldError`], never a guess. Decisions go through the
+//! same rules, so a decision that could not be folded can't be committed.
+
+use super::attempt::DrivenAttempt;
+use super::{Attempt, Barrier, Buffered, Life, Nodes, Phase, Run, Settled, Stage, State};
+use crate::commit::Commit;
+use crate::event::{DrivenWork, Event, Note, Outcome, Started, Target, TimerKey, WaitEnd};
+use crate::id::hash16;
+use crate::plan::{Plan, PlanRef};
+use crate::time::Timestamp;
+
+/// The log contradicts itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("commit {commit} does not fold: {reason}")]
+pub struct FoldError {
+    /// Which commit.
+    pub commit: u64,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Where in the log an event stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At {
+    /// The number of its commit.
+    pub commit: u64,
+    /// The recorded time of its commit.
+    pub time: Timestamp,
+}
+
+type Folded = Result<(), String>;
+
+impl State {
+    /// Adds commit number `n`.
+    ///
+    /// # Errors
+    /// [`FoldError`]: it does not fit the state; the state is then unusable.
+    pub fn apply(&mut self, n: u64, commit: &Commit) -> Result<(), FoldError> {
+        let damaged = |reason: String| FoldError { commit: n, reason };
+        let first = if commit.events.is_empty() { self.head } else { self.head + 1 };
+        if n != self.commit + 1 || commit.first_seq != first || commit.time < self.time {
+            let reason = format!("does not follow commit {} at head {}", self.commit, self.head);
+            return Err(damaged(reason));
+        }
+        let at = At { commit: n, time: commit.time };
+        let mut notes = commit.notes.iter().peekable();
+        for position in 0..=commit.events.len() {
+            while let Some(placed) = notes.next_if(|p| p.after as usize == position) {
+                self.fold_note(&placed.note, at).map_err(damaged)?;
+            }
+            if let Some(event) = commit.events.get(position) {
+                self.fold_event(event, at).map_err(damaged)?;
+            }
+        }
+        if notes.next().is_some() {
+            return Err(damaged("a note out of its place".into()));
+        }
+        self.seal(n, commit);
+        Ok(())
+    }
+
+    /// What a commit changes beside its events and notes.
+    pub fn seal(&mut self, n: u64, commit: &Commit) {
+        self.commit = n;
+        self.time = commit.time;
+        self.writer = Some(commit.writer);
+        self.continues = commit.continues.then_some(commit.time);
+        self.checkpoint = self.checkpoint.max(commit.checkpoint);
+        if let Some(alarm) = commit.alarm {
+            self.alarm = alarm.tick();
+        }
+        // Commands that content identifies need no memory; see `Memory`.
+        let remembered =
+            |e: &Event| matches!(e, Event::Signalled(..) | Event::Paused(_) | Event::Resumed);
+        if commit.events.iter().any(remembered) {
+            for command in &commit.answers {
+                self.memory.add(*command, n, commit.time);
+            }
+        }
+    }
+
+    /// Adds one event and gives it the next sequence number.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    pub fn fold_event(&mut self, event: &Event, at: At) -> Folded {
+        let signal_first = matches!(event, Event::Signalled(..)) && self.life == Life::Unborn;
+        let start = matches!(event, Event::Started(_));
+        if !(self.open() || start || signal_first) {
+            return Err(format!("an event while {}", self.status()));
+        }
+        self.head += 1;
+        match event {
+            Event::Started(started) => self.fold_started(started, at),
+            Event::Appended(..) => Ok(()),
+            Event::Claimed(owner) => {
+                self.owner = Some(owner.clone());
+                Ok(())
+            }
+            Event::Prepared(target, n, not_before, work) => {
+                self.fold_prepared(target, *n, *not_before, work.as_deref(), at)
+            }
+            Event::Receipt(target, n, worker) => self.fold_receipt(target, *n, worker, at),
+            Event::Settled(target, n, outcome, retry_at) => {
+                self.fold_settled(target, *n, outcome, *retry_at, at)
+            }
+            Event::TimerArmed(timer, fire_at) => {
+                if let TimerKey::Node(node) = timer {
+                    self.begin_node(*node)?;
+                }
+                self.timers.insert(timer.clone(), *fire_at);
+                Ok(())
+            }
+            Event::TimerFired(timer) => {
+                self.timers.remove(timer).ok_or("a timer fired that was not armed")?;
+                match timer {
+                    TimerKey::Node(node) => self.finish_node(*node, Phase::Succeeded, at),
+                    TimerKey::Named(_) => Ok(()),
+                }
+            }
+            Event::TimerCancelled(timer) => {
+                self.timers.remove(timer);
+                Ok(())
+            }
+            Event::Signalled(name, _) => {
+                let signal = Buffered { seq: self.head, commit: at.commit };
+                if self.run.as_ref().is_none_or(|run| run.plan.is_some()) {
+                    self.signals.entry(name.clone()).or_default().push_back(signal);
+                }
+                Ok(())
+            }
+            Event::Listening(node, until) => {
+                self.begin_node(*node)?;
+                self.listening.insert(*node, *until);
+                Ok(())
+            }
+            Event::WaitEnded(node, end) => self.fold_wait_ended(*node, end, at),
+            Event::Paused(_) => {
+                self.paused = Some(Barrier { commit: at.commit, deadline: false });
+                self.card_commit = at.commit;
+                Ok(())
+            }
+            Event::Resumed => {
+                self.paused = None;
+                self.card_commit = at.commit;
+                Ok(())
+            }
+            Event::CancelRequested(_) => self.fold_cancel(false, at),
+            Event::DeadlineReached => self.fold_cancel(true, at),
+            Event::Closed(ending, _) => {
+                self.life = Life::Closed(*ending);
+                self.closed_at = at.time;
+                self.card_commit = at.commit;
+                self.attempts.clear();
+                self.timers.clear();
+                self.listening.clear();
+                self.signals.clear();
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds one note.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    pub fn fold_note(&mut self, note: &Note, at: At) -> Folded {
+        match note {
+            Note::HandedOver(upto) => {
+                if self.paused.is_some() {
+                    return self.hand_over_again(*upto, at);
+                }
+                for attempt in self.attempts.values_mut() {
+                    attempt.stage.hand_over(at.commit, *upto);
+                }
+                Ok(())
+            }
+            Note::Heartbeat(target, n) => {
+                let attempt = self.attempts.get_mut(target).filter(|a| a.n == *n);
+                match attempt.map(|a| &mut a.stage) {
+                    Some(Stage::Taken { beat_at, .. }) => {
+                        *beat_at = at.time;
+                        Ok(())
+                    }
+                    _ => Err("a heartbeat of an attempt that nobody has".into()),
+                }
+            }
+            Note::Looked => Ok(()),
+            Note::Opened if self.life == Life::Nothing => {
+                self.life = Life::Unborn;
+                Ok(())
+            }
+            Note::Abandoned if matches!(self.life, Life::Nothing | Life::Unborn) => {
+                self.life = Life::Abandoned;
+                self.card_commit = at.commit;
+                self.signals.clear();
+                Ok(())
+            }
+            Note::Deleted => {
+                self.life = Life::Deleted;
+                self.card_commit = at.commit;
+                Ok(())
+            }
+            Note::Opened | Note::Abandoned => Err(format!("{note:?} while {}", self.status())),
+        }
+    }
+
+    /// Under pause only what was handed over before goes out again.
+    fn hand_over_again(&mut self, upto: Timestamp, at: At) -> Folded {
+        for attempt in self.attempts.values_mut() {
+            if matches!(attempt.stage, Stage::Sent { .. }) {
+                attempt.stage.hand_over(at.commit, upto);
+            }
+        }
+        Ok(())
+    }
+
+    fn fold_started(&mut self, started: &Started, at: At) -> Folded {
+        if !matches!(self.life, Life::Nothing | Life::Unborn) {
+            return Err(format!("a start while {}", self.status()));
+        }
+        if let Some(PlanRef::Inline(bytes)) = &started.plan {
+            let plan = Plan::from_bytes(bytes).map_err(|e| e.to_string())?;
+            self.provide_plan(std::sync::Arc::new(plan));
+        }
+        match (&started.plan, &self.plan) {
+            (Some(_), Some(plan)) => self.nodes = Nodes::begin(plan),
+            (Some(_), None) => return Err("its plan is missing".into()),
+            (None, _) => self.signals.clear(),
+        }
+        self.life = Life::Open;
+        self.card_commit = at.commit;
+        self.run = Some(Run {
+            workflow_type: started.workflow_type.clone(),
+            number: started.run,
+            plan: started.plan.clone(),
+            deadline: started.deadline,
+            concurrency: started.concurrency,
+            attempts_max: started.attempts_max,
+            command: started.command,
+            commit: at.commit,
+            started_at: at.time,
+        });
+        Ok(())
+    }
+
+    fn fold_prepared(
+        &mut self,
+        target: &Target,
+        n: u32,
+        not_before: Option<Timestamp>,
+        work: Option<&DrivenWork>,
+        at: At,
+    ) -> Folded {
+        if self.attempts.contains_key(target) {
+            return Err("an attempt beside an unsettled one".into());
+        }
+        if let Target::Planned(node) = target {
+            self.begin_node(*node)?;
+        } else if work.is_none() {
+            return Err("a driven attempt without its work".into());
+        }
+        let stage = match not_before {
+            Some(not_before) => Stage::Staged { not_before },
+            None => Stage::sent(at.commit, at.time),
+        };
+        let driven = work.map(|work| {
+            Box::new(DrivenAttempt {
+                queue: work.queue.clone(),
+                kind: work.kind.clone(),
+                timeouts: work.timeouts.clone(),
+                content: content_hash(work),
+                mutating: work.mutating,
+            })
+        });
+        let attempt = Attempt { n, born: at.commit, stage, driven };
+        self.attempts.insert(target.clone(), attempt);
+        self.consumed += 1;
+        Ok(())
+    }
+
+    fn fold_receipt(
+        &mut self,
+        target: &Target,
+        n: u32,
+        worker: &crate::id::OwnerId,
+        at: At,
+    ) -> Folded {
+        let attempt = self.attempts.get_mut(target).filter(|a| a.n == n);
+        let attempt = attempt.ok_or("a receipt of no unsettled attempt")?;
+        attempt.stage = Stage::Taken {
+            worker: worker.clone(),
+            since: at.time,
+            beat_at: at.time,
+            commit: at.commit,
+        };
+        Ok(())
+    }
+
+    fn fold_settled(
+        &mut self,
+        target: &Target,
+        n: u32,
+        outcome: &Outcome,
+        retry_at: Option<Timestamp>,
+        at: At,
+    ) -> Folded {
+        let attempt = self.attempts.remove(target).filter(|a| a.n == n);
+        let attempt = attempt.ok_or("an outcome of no unsettled attempt")?;
+        let settled = Settled { kind: outcome.into(), commit: at.commit };
+        match (target, retry_at) {
+            (Target::Planned(node), Some(not_before)) => {
+                self.nodes.retry(*node, settled);
+                let stage = Stage::Staged { not_before };
+                let next = Attempt { n: n + 1, born: at.commit, stage, driven: attempt.driven };
+                self.attempts.insert(target.clone(), next);
+                self.consumed += 1;
+                Ok(())
+            }
+            (Target::Planned(node), None) => {
+                let phase = match outcome {
+                    Outcome::Succeeded(_) => Phase::Succeeded,
+                    Outcome::Cancelled => Phase::Cancelled,
+                    Outcome::Failed(_) | Outcome::TimedOut(_) | Outcome::Lost => Phase::Failed,
+                };
+                if n > 1 {
+                    self.nodes.retry(*node, settled);
+                }
+                self.finish_node(*node, phase, at)
+            }
+            (Target::Driven(..), None) => {
+                self.settled.entry(target.clone()).or_default().push(settled);
+                Ok(())
+            }
+            (Target::Driven(..), Some(_)) => {
+                Err("a driven attempt is not retried by itself".into())
+            }
+        }
+    }
+
+    fn fold_wait_ended(&mut self, node: u32, end: &WaitEnd, at: At) -> Folded {
+        if self.listening.remove(&node).is_none() {
+            return Err("the end of a wait that nobody began".into());
+        }
+        let WaitEnd::Signal(seq) = end else {
+            return self.finish_node(node, Phase::Failed, at);
+        };
+        let mut taken = false;
+        for buffered in self.signals.values_mut() {
+            taken |=
+                buffered.front().is_some_and(|s| s.seq == *seq) && buffered.pop_front().is_some();
+        }
+        self.signals.retain(|_, buffered| !buffered.is_empty());
+        if taken {
+            self.finish_node(node, Phase::Succeeded, at)
+        } else {
+            Err("no such signal".into())
+        }
+    }
+
+    /// What never began is cancelled; what was handed over stays until settled.
+    fn fold_cancel(&mut self, deadline: bool, at: At) -> Folded {
+        self.cancel = Some(Barrier { commit: at.commit, deadline });
+        self.card_commit = at.commit;
+        let staged = |a: &Attempt| matches!(a.stage, Stage::Staged { .. });
+        let withdrawn: Vec<Target> =
+            self.attempts.iter().filter(|(_, a)| staged(a)).map(|(t, _)| t.clone()).collect();
+        self.nodes.cancel_waiting(at.commit);
+        let timers = self.timers.keys().filter_map(|t| match t {
+            TimerKey::Node(node) => Some(*node),
+            TimerKey::Named(_) => None,
+        });
+        let waiting: Vec<u32> = timers.chain(self.listening.keys().copied()).collect();
+        self.timers.clear();
+        self.listening.clear();
+        for target in withdrawn {
+            self.attempts.remove(&target);
+            let settled = Settled { kind: super::nodes::Ended::Cancelled, commit: at.commit };
+            match target {
+                Target::Planned(node) => {
+                    self.nodes.retry(node, settled);
+                    self.finish_node(node, Phase::Cancelled, at)?;
+                }
+                Target::Driven(..) => self.settled.entry(target).or_default().push(settled),
+            }
+        }
+        waiting.into_iter().try_for_each(|node| self.finish_node(node, Phase::Cancelled, at))
+    }
+
+    fn begin_node(&mut self, node: u32) -> Folded {
+        if (node as usize) >= self.nodes.len() || !self.nodes.is_ready(node) {
+            return Err(format!("node {node} is not ready"));
+        }
+        self.nodes.activate(node);
+        Ok(())
+    }
+
+    fn finish_node(&mut self, node: u32, phase: Phase, at: At) -> Folded {
+        let Some(plan) = self.plan.clone() else {
+            return Err("a node without a plan".into());
+        };
+        if (node as usize) >= self.nodes.len() || self.nodes.phase(node) != Phase::Active {
+            return Err(format!("node {node} is not active"));
+        }
+        self.nodes.finish(&plan, node, phase, at.commit);
+        Ok(())
+    }
+}
+
+/// What makes two intents for one key the same: all but times.
+#[must_use]
+pub fn content_hash(work: &DrivenWork) -> [u8; 16] {
+    let times = work.timeouts.clone();
+    let number = |ms: Option<u64>| {
+        ms.map_or([0; 9], |ms| {
+            let mut bytes = [1; 9];
+            bytes[1..].copy_from_slice(&ms.to_be_bytes());
+            bytes
+        })
+    };
+    hash16(&[
+        work.queue.as_str().as_bytes(),
+        work.kind.as_str().as_bytes(),
+        work.input.as_ref().map_or(&[][..], |p| p.bytes()),
+        &[u8::from(work.input.is_some()), u8::from(work.mutating)],
+        &number(times.schedule_to_start_ms),
+        &number(times.start_to_close_ms),
+        &number(times.heartbeat_ms),
+    ])
+}
