@@ -1,2 +1,5 @@
-//! x
-fn main(){}
+//! The `everlog` command.
+
+fn main() -> std::process::ExitCode {
+    everlog_local::cli::main()
+}

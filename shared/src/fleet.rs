@@ -22,6 +22,8 @@ pub mod batch;
 mod begin;
 mod cache;
 mod dispatch;
+#[cfg(feature = "aws")]
+mod environment;
 pub mod lambda;
 pub mod look;
 mod serve;
@@ -35,6 +37,8 @@ use crate::relay::Relay;
 use crate::time::{Clock, Timestamp};
 
 pub use dispatch::build as build_dispatch;
+#[cfg(feature = "aws")]
+pub use environment::EnvironmentError;
 pub use serve::GiveBack;
 
 /// One instance of the functions.

@@ -1,0 +1,93 @@
+//! `pause`, `resume`, `cancel` and `signal`.
+
+use clap::Args;
+use everlog::answer::{Answer, Reply};
+use everlog::command::{Barrier, Resume, Signal, Verb};
+use everlog::id::{SignalName, WorkflowId};
+use everlog::payload::Payload;
+
+use super::session::Session;
+use super::{Failure, Global};
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkflowArgs {
+    /// The workflow.
+    #[arg(value_parser = super::workflow)]
+    workflow: WorkflowId,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReasonArgs {
+    /// The workflow.
+    #[arg(value_parser = super::workflow)]
+    workflow: WorkflowId,
+    /// Why, for people.
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignalArgs {
+    /// The workflow.
+    #[arg(value_parser = super::workflow)]
+    workflow: WorkflowId,
+    /// The signal's name.
+    #[arg(value_parser = signal_name)]
+    name: SignalName,
+    /// Its payload: JSON, or else taken as text.
+    payload: Option<String>,
+}
+
+fn signal_name(text: &str) -> Result<SignalName, String> {
+    SignalName::new(text).map_err(|e| e.to_string())
+}
+
+pub(super) async fn pause(global: &Global, args: ReasonArgs) -> Result<u8, Failure> {
+    let verb = Verb::Pause(Barrier { reason: args.reason });
+    send(global, &args.workflow, verb).await
+}
+
+pub(super) async fn resume(global: &Global, args: WorkflowArgs) -> Result<u8, Failure> {
+    send(global, &args.workflow, Verb::Resume(Resume {})).await
+}
+
+pub(super) async fn cancel(global: &Global, args: ReasonArgs) -> Result<u8, Failure> {
+    let verb = Verb::Cancel(Barrier { reason: args.reason });
+    send(global, &args.workflow, verb).await
+}
+
+pub(super) async fn signal(global: &Global, args: SignalArgs) -> Result<u8, Failure> {
+    let payload = args.payload.map(|text| {
+        let value = serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text));
+        Payload::json(&value)
+    });
+    let payload = payload.transpose().map_err(|size| {
+        Failure::Usage(format!("payload: expected at most 262144 bytes, found {size}"))
+    })?;
+    let verb = Verb::Signal(Signal { name: args.name, payload });
+    send(global, &args.workflow, verb).await
+}
+
+async fn send(global: &Global, workflow: &WorkflowId, verb: Verb) -> Result<u8, Failure> {
+    let name = verb.name();
+    let session = Session::open(global, &[]).await?;
+    // A signal for an id that never lived would open it; from here that is a slip.
+    session.load(workflow).await?;
+    let answer: Answer = session.command(workflow, None, verb).await?;
+    if global.json {
+        let text = serde_json::to_string(&answer).map_err(|e| Failure::stack(&e))?;
+        println!("{text}");
+    }
+    match answer.reply {
+        Reply::Rejected { rejection, .. } => Err(Failure::Refused(rejection)),
+        Reply::Committed if !global.json => {
+            println!("{name}: done");
+            Ok(0)
+        }
+        Reply::Unchanged if !global.json => {
+            println!("{name}: it was so already");
+            Ok(0)
+        }
+        Reply::Committed | Reply::Unchanged => Ok(0),
+    }
+}

@@ -1,0 +1,154 @@
+//! `everlog run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use everlog::answer::Reply;
+use everlog::command::{Start, Verb};
+use everlog::event::Ending;
+use everlog::id::{CommandId, WorkflowId};
+use everlog::journal::upload_id;
+use everlog::plan::{PlanRef, compile};
+use serde_json::json;
+
+use super::cost::Cost;
+use super::session::Session;
+use super::watch::{self, Ended};
+use super::{Failure, Global};
+use crate::plan_file::{self, PlanFile};
+use crate::worker::Pace;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// A plan in JSON or YAML, or a WfFormat file.
+    file: PathBuf,
+    /// Tasks that run at once.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: u16,
+    /// How measured run times of WfFormat tasks pass: 1 is real time, 0 not at all.
+    #[arg(long, default_value_t = 1.0, value_parser = scale)]
+    time_scale: f64,
+    /// The workflow's id; by default the file's name and a hash of the plan.
+    #[arg(long, value_parser = super::workflow)]
+    id: Option<WorkflowId>,
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let scale: f64 = text.parse().map_err(|_| format!("expected a number, found {text}"))?;
+    if (0.0..=1e6).contains(&scale) {
+        return Ok(scale);
+    }
+    Err(format!("expected 0 to 1000000, found {text}"))
+}
+
+/// How a plan is run.
+pub(super) struct Job {
+    pub plan: PlanFile,
+    pub id: WorkflowId,
+    pub workers: u16,
+    pub pace: Pace,
+}
+
+pub(super) async fn run(global: &Global, args: &RunArgs) -> Result<u8, Failure> {
+    let plan = plan_file::read(&args.file).map_err(|e| Failure::Usage(e.to_string()))?;
+    let id = match &args.id {
+        Some(id) => id.clone(),
+        None => WorkflowId::new(&plan.default_id).map_err(|e| Failure::Usage(e.to_string()))?,
+    };
+    let pace = Pace(args.time_scale);
+    carry(global, Job { plan, id, workers: args.workers, pace }).await
+}
+
+/// Starts a plan, or goes on with it, and carries it to its end.
+pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
+    let mut session = Session::open(global, &job.plan.queues).await?;
+    let owner = session.work(&job.plan.queues, usize::from(job.workers), job.pace).await?;
+    let again = start(global, &session, &job).await?;
+    if !global.json {
+        let how = match (again, owner) {
+            (false, true) => "started",
+            (true, true) => "goes on",
+            (_, false) => "is carried by the process that owns the file",
+        };
+        eprintln!("workflow {} {how}", job.id);
+    }
+    let ended = watch::watch(global, &session, &job.id).await?;
+    let Ended::Closed(ending) = ended else {
+        if !global.json {
+            eprintln!("interrupted; the same command line goes on");
+        }
+        return Ok(130);
+    };
+    let (key, loaded) = session.load(&job.id).await?;
+    let cost = Cost::of(session.fleet().journal().meter());
+    let run = loaded.state.run.as_ref();
+    let took_ms = run.map_or(0, |run| loaded.state.closed_at.since(run.started_at));
+    if global.json {
+        let summary = json!({
+            "workflow": job.id,
+            "incarnation": key.incarnation,
+            "ending": ending,
+            "tasks": loaded.state.nodes.len(),
+            "attempts": loaded.state.consumed,
+            "events": loaded.state.head,
+            "commits": loaded.state.commit,
+            "duration_ms": took_ms,
+            "this_process": cost.to_json(),
+        });
+        println!("{summary}");
+    } else {
+        println!(
+            "{} {}: {} tasks, {} attempts, {} events in {} commits, {:.1} s",
+            job.id,
+            watch::word(ending),
+            loaded.state.nodes.len(),
+            loaded.state.consumed,
+            loaded.state.head,
+            loaded.state.commit,
+            took_ms as f64 / 1_000.0,
+        );
+        if owner {
+            cost.print(loaded.state.nodes.len());
+        }
+    }
+    Ok(code(ending))
+}
+
+pub(super) fn code(ending: Ending) -> u8 {
+    match ending {
+        Ending::Completed => 0,
+        Ending::Failed => 1,
+        Ending::Cancelled => 3,
+        Ending::TimedOut => 4,
+    }
+}
+
+/// Whether it had been started before.
+async fn start(global: &Global, session: &Session, job: &Job) -> Result<bool, Failure> {
+    let id =
+        CommandId::new(format!("start-{}", &job.id.as_str()[..job.id.as_str().len().min(240)]));
+    let id = id.map_err(|e| Failure::Usage(e.to_string()))?;
+    // A plan too large for a message goes ahead of the start that names it.
+    let plan = compile(&job.plan.spec).map_err(|e| Failure::Usage(e.to_string()))?;
+    let mut start = Start { workflow_type: job.plan.spec.name.clone(), ..Start::default() };
+    if serde_json::to_vec(&job.plan.spec).map_or(0, |b| b.len()) > INLINE_BYTES_MAX {
+        let partition = everlog::journal::keys::partition(&global.namespace, &job.id);
+        let journal = session.fleet().journal();
+        let stored = journal.put_plan(&partition, upload_id(&id), &std::sync::Arc::new(plan)).await;
+        match stored.map_err(|e| Failure::stack(&e))? {
+            PlanRef::Stored(stored) => start.stored_plan = Some(stored),
+            PlanRef::Inline(_) => start.plan = Some(job.plan.spec.clone()),
+        }
+    } else {
+        start.plan = Some(job.plan.spec.clone());
+    }
+    let answer = session.command(&job.id, Some(id), Verb::Start(Box::new(start))).await?;
+    match answer.reply {
+        Reply::Committed => Ok(false),
+        Reply::Unchanged => Ok(true),
+        Reply::Rejected { rejection, .. } => Err(Failure::Refused(rejection)),
+    }
+}
+
+/// Bytes of a plan that travel in the start command.
+const INLINE_BYTES_MAX: usize = 200 * 1024;
