@@ -229,10 +229,8 @@ impl Window {
 
     /// Notes that the message at `place` was removed.
     pub(crate) fn removed<M>(&mut self, place: u64, messages: &BTreeMap<u64, M>) {
-        let Some(end) = self.end else { return };
-        if messages.len() <= self.messages_max {
-            self.end = None;
-        } else if place <= end {
+        if let Some(end) = self.end.filter(|end| place <= *end) {
+            // The next place moves in; if there is none, all are inside.
             let after = (Bound::Excluded(end), Bound::Unbounded);
             self.end = messages.range(after).next().map(|(place, _)| *place);
         }

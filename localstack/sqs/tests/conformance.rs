@@ -5,6 +5,8 @@
 //! by tokio. It deliberately asserts answers and later receives, never inner
 //! state. Start with `setup.rs` for the vocabulary.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "conformance/batches.rs"]
 mod batches;
 #[path = "conformance/contents.rs"]
@@ -27,6 +29,8 @@ mod long_polls;
 mod protocol;
 #[path = "conformance/queues.rs"]
 mod queues;
+#[path = "conformance/refusals.rs"]
+mod refusals;
 #[path = "conformance/retention.rs"]
 mod retention;
 #[path = "conformance/scale.rs"]

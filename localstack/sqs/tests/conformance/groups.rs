@@ -175,6 +175,16 @@ async fn group_whose_head_fails_again_and_again_takes_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn group_that_gets_more_messages_keeps_its_turn() {
+    let engine = engine();
+    let url = fifo(&engine, &[]).await;
+    send_in(&engine, &url, "a", "a1").await;
+    send_in(&engine, &url, "b", "b1").await;
+    send_in(&engine, &url, "a", "a2").await;
+    assert_eq!(bodies(&poll_for(&engine, &url, 1, 30).await), ["a1"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn send_without_a_group_is_refused() {
     let engine = engine();
     let url = fifo(&engine, &[]).await;

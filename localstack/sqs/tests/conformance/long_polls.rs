@@ -1,7 +1,7 @@
 //! Long polls: what wakes them, and what does not.
 
 use crate::setup::*;
-use everlog_sqs::{Engine, ErrorKind, OutgoingMessage, Receive, SqsError};
+use everlog_sqs::{Config, Engine, ErrorKind, OutgoingMessage, Receive, SqsError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -212,6 +212,46 @@ async fn poll_wakes_when_a_visibility_of_zero_was_received() {
     send(&engine, &url, "a").await;
     poll_one(&engine, &url, 0).await;
     assert_eq!(poll.await.unwrap().unwrap(), found("a", 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn poll_that_takes_with_a_visibility_of_zero_wakes_the_next() {
+    let engine = engine();
+    let url = standard(&engine, &[]).await;
+    let visibility_zero = Receive {
+        wait_s: Some(20),
+        visibility_s: Some(0),
+        ..Receive::default()
+    };
+    let (first, queue) = (engine.clone(), url.clone());
+    let first = tokio::spawn(async move { first.receive(&queue, visibility_zero).await });
+    sleep_ms(1).await;
+    let second = sleeper(&engine, &url, 20);
+    sleep_ms(9).await;
+    send(&engine, &url, "a").await;
+    assert_eq!(first.await.unwrap().unwrap().len(), 1);
+    assert_eq!(second.await.unwrap().unwrap(), found("a", 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn poll_wakes_when_a_group_comes_into_the_window() {
+    let engine = Engine::new(Config {
+        fifo_window: 2,
+        ..Config::new(EPOCH_MS, BASE_URL)
+    });
+    let url = fifo(&engine, &[]).await;
+    for (group, body) in [("backlog", "1"), ("backlog", "2"), ("free", "3")] {
+        send_in(&engine, &url, group, body).await;
+    }
+    let backlog = poll(&engine, &url, 600).await;
+    assert_eq!(bodies(&backlog), ["1", "2"]);
+    let poll = sleeper(&engine, &url, 20);
+    sleep_ms(3_000).await;
+    engine
+        .delete(&url, &backlog[0].receipt_handle)
+        .await
+        .unwrap();
+    assert_eq!(poll.await.unwrap().unwrap(), found("3", 3_000));
 }
 
 #[tokio::test(start_paused = true)]
