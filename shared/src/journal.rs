@@ -32,6 +32,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 pub use card::{Card, CardLook, Opened};
+pub use checkpoint::state_bytes;
 pub use chunks::upload_id;
 pub use client::{Skew, configure};
 pub use faults::JournalError;

@@ -4,7 +4,7 @@ use crate::commit::{Alarm, Commit, PlacedNote};
 use crate::event::{Event, Note};
 use crate::id::{CommandHash, WriterId};
 use crate::limits;
-use crate::state::{At, FoldError, State};
+use crate::state::{At, FoldError, Life, State};
 use crate::time::Timestamp;
 
 /// A commit in the making.
@@ -160,10 +160,14 @@ impl Draft {
             (Some(_), None) => true,
             (None, _) => false,
         };
-        let later = (look || due.is_none()) && due != before;
+        let over = matches!(state.life, Life::Closed(_) | Life::Abandoned | Life::Deleted);
+        let later = (look || over) && due != before;
         if earlier || later {
-            commit.alarm = Some(Alarm::from(due));
             state.alarm = due;
+        }
+        // Commit 1 also records the alarm that its card was made with.
+        if earlier || later || number == 1 {
+            commit.alarm = Some(Alarm::from(state.alarm));
         }
         Sealed { number, commit, state, card_first: earlier }
     }

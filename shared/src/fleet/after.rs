@@ -3,7 +3,7 @@
 //! Each step may be done twice, and the death of the function between any two
 //! of them is mended: by the message that comes again, and by the alarm.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::dispatch::{self, Known};
@@ -119,12 +119,14 @@ impl Fleet {
     async fn wake_in_time(&self, key: &LogKey, commit: &Commit) {
         let now = self.clock.now();
         let dues = commit.events.iter().filter_map(due_of);
-        let seconds: BTreeSet<u64> = dues
-            .filter(|due| *due > now && due.since(now) <= limits::SQS_DELAY_MS_MAX)
-            .map(|due| due.0.div_ceil(1_000))
-            .collect();
-        let wakes = seconds.into_iter().map(|second| self.wake_at(key, Timestamp(second * 1_000)));
-        let wakes: Vec<Outgoing> = wakes.collect();
+        // One wake a second, at the last of what is due in it: never early, and
+        // rounded up only once, by SQS's whole seconds.
+        let mut by_second: BTreeMap<u64, Timestamp> = BTreeMap::new();
+        for due in dues.filter(|due| *due > now && due.since(now) <= limits::SQS_DELAY_MS_MAX) {
+            let last = by_second.entry(due.0 / 1_000).or_insert(due);
+            *last = due.max(*last);
+        }
+        let wakes: Vec<Outgoing> = by_second.values().map(|due| self.wake_at(key, *due)).collect();
         if !wakes.is_empty() {
             self.relay.send(WAKE, wakes).await;
         }

@@ -94,7 +94,7 @@ impl Fleet {
             Some((_, loaded)) => loaded,
             None => self.journal.load(&key).await?,
         };
-        if loaded.confirmed < arrived {
+        if loaded.confirmed <= arrived {
             self.journal.refresh(&key, &mut loaded).await?;
         }
         let looked = self.look_at(&key, &mut loaded, &card).await;

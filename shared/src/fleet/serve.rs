@@ -113,6 +113,10 @@ impl Fleet {
         if work.loaded.age_ms(self.clock.now()) > limits::CACHE_FRESH_MS {
             self.journal.refresh(&work.key, &mut work.loaded).await?;
         }
+        if matches!(work.loaded.state.life, Life::Abandoned | Life::Deleted) {
+            // A sweep took commit 1, or somebody deleted: the next try begins anew.
+            return Err(GiveBack::Contended);
+        }
         let mut base = work.loaded.state.clone();
         if base.life == Life::Nothing {
             base.alarm = work.first_alarm;
@@ -138,7 +142,7 @@ impl Fleet {
         }
         let commands = &work.incoming[from..from + told.len()];
         let mut answers = if draft.is_empty() {
-            if work.loaded.confirmed < work.arrived
+            if work.loaded.confirmed <= work.arrived
                 && self.journal.refresh(&work.key, &mut work.loaded).await?
             {
                 return Ok(Step::DecideAgain);
