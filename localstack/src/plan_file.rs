@@ -131,7 +131,11 @@ fn default_id(path: &Path, spec: &PlanSpec) -> String {
     format!("{stem}-{digits}")
 }
 
-fn parse(file: &str, text: &str) -> Result<PlanSpec, PlanFileError> {
+/// Reads a plan from text; `file` is its name in errors.
+///
+/// # Errors
+/// [`PlanFileError::Form`], with the path of the field.
+pub fn parse(file: &str, text: &str) -> Result<PlanSpec, PlanFileError> {
     let form =
         |field: String, why: String| PlanFileError::Form { file: file.to_owned(), field, why };
     if text.trim_start().starts_with('{') {

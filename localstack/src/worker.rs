@@ -15,8 +15,9 @@ use std::time::Duration;
 use everlog::answer::{Directive, Reply};
 use everlog::command::{AttemptId, Command, Ended, Evidence, Settle, Verb};
 use everlog::config::SETTLE;
-use everlog::fleet::{Fleet, Function, GiveBack, group_id};
+use everlog::fleet::{Fleet, Function, GiveBack, build_dispatch, group_id};
 use everlog::id::{CommandId, OwnerId};
+use everlog::journal::LogKey;
 use everlog::message::Dispatch;
 use everlog::relay::Outgoing;
 use everlog_sqs::{Engine, Receive, ReceivedMessage};
@@ -81,6 +82,7 @@ impl Pool {
     async fn take(&self, url: &str, slot: usize, message: &ReceivedMessage) {
         match serde_json::from_str::<Dispatch>(&message.body) {
             Ok(dispatch) => {
+                let Some(dispatch) = self.claim(dispatch).await else { return };
                 if let Some(running) = &self.running {
                     running.begin(slot, &dispatch);
                 }
@@ -94,6 +96,26 @@ impl Pool {
         if let Err(error) = self.sqs.delete(url, &message.receipt_handle).await {
             tracing::error!(%error, url, "delete failed");
         }
+    }
+
+    /// The dispatch with its payloads: what was too large to carry is read from
+    /// the log. `None` if it can't be read now; the message comes again.
+    async fn claim(&self, dispatch: Dispatch) -> Option<Dispatch> {
+        if !dispatch.claim {
+            return Some(dispatch);
+        }
+        let (namespace, workflow) = (dispatch.namespace.clone(), dispatch.workflow.clone());
+        let key = LogKey::new(namespace, workflow, dispatch.incarnation);
+        let journal = self.fleet.journal();
+        let loaded = journal.load(&key).await.ok()?;
+        let live = loaded.state.attempts.iter().find(|(target, attempt)| {
+            let partition = key.partition();
+            let own = loaded.state.dispatch_key(&partition, key.incarnation, target, attempt.n);
+            own == dispatch.dispatch_key
+        });
+        // An attempt that is over by now needs no payload: its settle is a repeat.
+        let Some((target, attempt)) = live else { return Some(dispatch) };
+        build_dispatch(journal, &key, &loaded.state, target, attempt).await.ok()
     }
 
     async fn perform(&self, dispatch: Dispatch) {

@@ -2,7 +2,6 @@
 
 use super::{Context, Draft, Refused, advance, attempt};
 use crate::event::{Event, Note, Outcome, Target, TimerKey, WaitEnd};
-use crate::limits;
 use crate::state::{Life, State};
 use crate::time::Timestamp;
 
@@ -89,7 +88,6 @@ fn due_attempts(state: &State, now: Timestamp) -> Vec<(Target, crate::event::Tim
 
 /// Whether a dispatch is due that may go out.
 fn hand_over_due(state: &State, now: Timestamp) -> bool {
-    debug_assert!(LOOK_ITEMS_MAX <= limits::COMMIT_DISPATCHES_MAX);
     state.attempts.values().any(|attempt| {
         let mut stage = attempt.stage.clone();
         let staged = matches!(stage, crate::state::Stage::Staged { .. });

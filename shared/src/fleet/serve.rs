@@ -125,7 +125,7 @@ impl Fleet {
         let mut told: Vec<Told> = Vec::new();
         let mut stop = None;
         for incoming in &work.incoming[from..] {
-            if draft.full() || told.len() >= 1 && draft.state().life == Life::Nothing {
+            if draft.full() || (!told.is_empty() && draft.state().life == Life::Nothing) {
                 break;
             }
             match self.decide_one(work, &mut draft, incoming).await {

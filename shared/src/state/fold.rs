@@ -139,28 +139,30 @@ impl State {
             }
             Event::WaitEnded(node, end) => self.fold_wait_ended(*node, end, at),
             Event::Paused(_) => {
-                self.paused = Some(Barrier { commit: at.commit, deadline: false });
-                self.card_commit = at.commit;
-                Ok(())
+                self.fold_pause(Some(Barrier { commit: at.commit, deadline: false }), at)
             }
-            Event::Resumed => {
-                self.paused = None;
-                self.card_commit = at.commit;
-                Ok(())
-            }
+            Event::Resumed => self.fold_pause(None, at),
             Event::CancelRequested(_) => self.fold_cancel(false, at),
             Event::DeadlineReached => self.fold_cancel(true, at),
-            Event::Closed(ending, _) => {
-                self.life = Life::Closed(*ending);
-                self.closed_at = at.time;
-                self.card_commit = at.commit;
-                self.attempts.clear();
-                self.timers.clear();
-                self.listening.clear();
-                self.signals.clear();
-                Ok(())
-            }
+            Event::Closed(ending, _) => self.fold_closed(*ending, at),
         }
+    }
+
+    fn fold_pause(&mut self, barrier: Option<Barrier>, at: At) -> Folded {
+        self.paused = barrier;
+        self.card_commit = at.commit;
+        Ok(())
+    }
+
+    fn fold_closed(&mut self, ending: crate::event::Ending, at: At) -> Folded {
+        self.life = Life::Closed(ending);
+        self.closed_at = at.time;
+        self.card_commit = at.commit;
+        self.attempts.clear();
+        self.timers.clear();
+        self.listening.clear();
+        self.signals.clear();
+        Ok(())
     }
 
     /// Adds one note.

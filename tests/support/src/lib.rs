@@ -10,8 +10,10 @@
 
 pub mod cuts;
 pub mod network;
+pub mod plans;
 pub mod proof;
 pub mod rng;
+pub mod scenes;
 pub mod worker;
 pub mod world;
 
