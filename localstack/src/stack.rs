@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use everlog::config::{APPEND, DEAD_LETTER, OUTBOX, PREPARE, Queues, SETTLE, WAKE};
+use everlog::config::{APPEND, DEAD_LETTER, OUTBOX, PREPARE, QUARANTINE, Queues, SETTLE, WAKE};
 use everlog::fleet::Fleet;
 use everlog::journal::{self, Journal, JournalError};
 use everlog::relay::{self, Relay};
@@ -137,7 +137,7 @@ async fn create_queue(backend: &Backend, name: &str, redrive: &str) -> Result<()
 /// The name behind the prefix: function queues of commands are FIFO.
 fn queue_name(logical: &str) -> String {
     match logical {
-        APPEND | PREPARE | SETTLE => format!("{logical}.fifo"),
+        APPEND | PREPARE | SETTLE | QUARANTINE => format!("{logical}.fifo"),
         other => other.to_owned(),
     }
 }
@@ -155,7 +155,7 @@ pub fn queue_url(logical: &str) -> String {
 }
 
 fn all_queues(task_queues: &[String]) -> Queues {
-    let fixed = [APPEND, PREPARE, SETTLE, WAKE, OUTBOX, DEAD_LETTER, "replies", TASK_QUEUE];
+    let fixed = [APPEND, PREPARE, SETTLE, WAKE, OUTBOX, DEAD_LETTER, QUARANTINE, "replies", TASK_QUEUE];
     let names = fixed.into_iter().map(str::to_owned).chain(task_queues.iter().cloned());
     Queues::new(names.map(|name| (name.clone(), queue_url(&name))))
 }

@@ -27,6 +27,9 @@ pub const OUTBOX: &str = "outbox";
 /// The queue of what was given up.
 pub const DEAD_LETTER: &str = "dead-letter";
 
+/// The queue of messages for workflows whose log does not fold; FIFO.
+pub const QUARANTINE: &str = "quarantine";
+
 /// What the environment must say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {

@@ -21,11 +21,13 @@ pub mod after;
 pub mod batch;
 mod begin;
 mod cache;
+mod deciding;
 mod dispatch;
 #[cfg(feature = "aws")]
 mod environment;
 pub mod lambda;
 pub mod look;
+mod quarantine;
 mod serve;
 pub mod sweep;
 

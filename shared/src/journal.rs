@@ -25,6 +25,7 @@ pub mod keys;
 mod lists;
 mod log;
 mod meter;
+mod quarantine;
 mod search;
 mod table;
 

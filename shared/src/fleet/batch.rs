@@ -77,6 +77,11 @@ impl Fleet {
                     }
                 }
                 Err(why) => {
+                    if let Some(what) = super::quarantine::damage(&why)
+                        && self.set_aside(message, &incoming.command, what).await
+                    {
+                        continue;
+                    }
                     tracing::warn!(
                         workflow = %incoming.command.workflow,
                         command = %incoming.command.id,

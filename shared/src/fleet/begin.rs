@@ -199,6 +199,7 @@ impl Fleet {
                 status: "starting".into(),
                 as_of: 0,
                 quarantine: None,
+                quarantine_min: 0,
             },
         }))
     }

@@ -89,13 +89,19 @@ impl Fleet {
             return Ok(());
         }
         let key = LogKey::new(wake.namespace.clone(), wake.workflow.clone(), card.incarnation);
-        let arrived = Instant::now();
-        let mut loaded = match self.cache.get(&partition, Some(card.incarnation)) {
-            Some((_, loaded)) => loaded,
-            None => self.journal.load(&key).await?,
+        let mut loaded = match self.confirmed(&key).await {
+            Err(why) => {
+                // Nothing can be done here until somebody mends the log.
+                let marked = match super::quarantine::damage(&why) {
+                    Some(what) => self.mark(&key, &card, what).await,
+                    None => false,
+                };
+                return if marked { Ok(()) } else { Err(why) };
+            }
+            Ok(loaded) => loaded,
         };
-        if loaded.confirmed <= arrived {
-            self.journal.refresh(&key, &mut loaded).await?;
+        if card.quarantine.is_some() {
+            self.journal.release(&key).await?;
         }
         let looked = self.look_at(&key, &mut loaded, &card).await;
         match &looked {
@@ -107,6 +113,19 @@ impl Fleet {
             self.hand_over_again(&key, &loaded).await?;
         }
         Ok(())
+    }
+
+    /// The state of a log, known to be the latest after this was asked.
+    async fn confirmed(&self, key: &LogKey) -> Result<Loaded, GiveBack> {
+        let arrived = Instant::now();
+        let mut loaded = match self.cache.get(&key.partition(), Some(key.incarnation)) {
+            Some((_, loaded)) => loaded,
+            None => self.journal.load(key).await?,
+        };
+        if loaded.confirmed <= arrived {
+            self.journal.refresh(key, &mut loaded).await?;
+        }
+        Ok(loaded)
     }
 
     async fn look_at(

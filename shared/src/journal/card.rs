@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionChe
 use super::faults::{Fault, TRIES, back_off, sort};
 use super::items::{
     self, ALARM_AT, ALARM_REV, ALARM_SHARD, AS_OF, CLOSED_AT, INCARNATION, Item, LIST_AT, LIST_KEY,
-    PK, QUARANTINE, SK, STARTED_AT, STATUS, TYPE,
+    PK, QUARANTINE, QUARANTINE_MIN, SK, STARTED_AT, STATUS, TYPE,
 };
 use super::keys::{self, CARD, LogKey};
 use super::{Journal, JournalError, Purpose};
@@ -38,6 +38,8 @@ pub struct Card {
     pub as_of: u64,
     /// Why the log can't be served, if it can't.
     pub quarantine: Option<String>,
+    /// Minutes of the last wait, if it can't.
+    pub quarantine_min: u64,
 }
 
 /// What a card shows to lists.
@@ -75,6 +77,7 @@ fn read(item: &Item) -> Result<Card, JournalError> {
         status: items::read_text(item, STATUS).ok_or_else(|| missing(STATUS))?.to_owned(),
         as_of: items::read_number(item, AS_OF).unwrap_or(0),
         quarantine: items::read_text(item, QUARANTINE).map(str::to_owned),
+        quarantine_min: items::read_number(item, QUARANTINE_MIN).unwrap_or(0),
     })
 }
 
@@ -139,7 +142,7 @@ impl Journal {
             .update_card(&to.partition())
             .update_expression(format!(
                 "SET {INCARNATION} = :to, #status = :starting, {AS_OF} = :zero, {ALARM_AT} = :alarm, \
-                 {ALARM_SHARD} = :shard REMOVE {LIST_KEY}, {LIST_AT}, {CLOSED_AT}, {QUARANTINE} \
+                 {ALARM_SHARD} = :shard REMOVE {LIST_KEY}, {LIST_AT}, {CLOSED_AT}, {QUARANTINE}, {QUARANTINE_MIN} \
                  ADD {ALARM_REV} :one"
             ))
             .condition_expression(format!("{INCARNATION} = :from"))
@@ -280,7 +283,7 @@ impl Journal {
         Ok(matches!(self.send_update(update).await?, Updated::Landed))
     }
 
-    fn shard_of(&self, key: &LogKey) -> aws_sdk_dynamodb::types::AttributeValue {
+    pub(super) fn shard_of(&self, key: &LogKey) -> aws_sdk_dynamodb::types::AttributeValue {
         items::number(u64::from(keys::alarm_shard(&key.partition())))
     }
 
@@ -288,7 +291,7 @@ impl Journal {
         clippy::disallowed_methods,
         reason = "the journal is where updates belong; each sets a condition"
     )]
-    fn update_card(&self, partition: &str) -> UpdateItemFluentBuilder {
+    pub(super) fn update_card(&self, partition: &str) -> UpdateItemFluentBuilder {
         self.db
             .update_item()
             .table_name(&self.table)
@@ -296,6 +299,11 @@ impl Journal {
             .key(SK, items::text(CARD))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
+    }
+
+    /// Sends an update; whether its condition held.
+    pub(super) async fn landed(&self, update: UpdateItemFluentBuilder) -> Result<bool, JournalError> {
+        Ok(matches!(self.send_update(update).await?, Updated::Landed))
     }
 
     async fn send_update(&self, update: UpdateItemFluentBuilder) -> Result<Updated, JournalError> {

@@ -38,6 +38,9 @@ pub(super) const LIST_AT: &str = "list_at";
 /// Why the log can't be served, for operators.
 pub(super) const QUARANTINE: &str = "quarantine";
 
+/// Minutes of the last wait of a card that is marked.
+pub(super) const QUARANTINE_MIN: &str = "quarantine_min";
+
 /// The index of cards by alarm.
 pub(super) const ALARM_INDEX: &str = "alarms";
 /// The index of cards by namespace, status and start.
