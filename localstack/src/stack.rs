@@ -155,7 +155,8 @@ pub fn queue_url(logical: &str) -> String {
 }
 
 fn all_queues(task_queues: &[String]) -> Queues {
-    let fixed = [APPEND, PREPARE, SETTLE, WAKE, OUTBOX, DEAD_LETTER, QUARANTINE, "replies", TASK_QUEUE];
+    let fixed =
+        [APPEND, PREPARE, SETTLE, WAKE, OUTBOX, DEAD_LETTER, QUARANTINE, "replies", TASK_QUEUE];
     let names = fixed.into_iter().map(str::to_owned).chain(task_queues.iter().cloned());
     Queues::new(names.map(|name| (name.clone(), queue_url(&name))))
 }

@@ -15,6 +15,8 @@ pub const COMMIT_DISPATCHES_MAX: usize = 100;
 pub const COMMIT_BYTES_SOFT_MAX: usize = 200 * 1024;
 /// Encoded bytes of one commit; leaves room for keys below DynamoDB's 400 KiB an item.
 pub const COMMIT_BYTES_MAX: usize = 380 * 1024;
+/// Encoded bytes of the events of one commit; the rest is for what is around them.
+pub const COMMIT_EVENT_BYTES_MAX: usize = 370 * 1024;
 /// Nodes of a plan.
 pub const PLAN_NODES_MAX: usize = 10_000;
 /// Edges of a plan.

@@ -117,6 +117,12 @@ impl Draft {
         self.size() == 0
     }
 
+    /// Encoded bytes of the events so far.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether the commit takes no further dispatch.
     #[must_use]
     pub fn full(&self) -> bool {

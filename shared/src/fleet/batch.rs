@@ -48,6 +48,7 @@ impl Fleet {
                     sent: sent(command, message.sent_at),
                     waiting_since: message.first_received_at.unwrap_or(now),
                     again: message.receive_count > 1,
+                    bytes: message.body.len(),
                     command: command.clone(),
                 })
                 .collect();
@@ -125,8 +126,13 @@ impl Fleet {
             return Err(GiveBack::Relay);
         }
         let now = self.clock.now();
-        let incoming =
-            Incoming { sent: sent(&command, None), waiting_since: now, again: false, command };
+        let incoming = Incoming {
+            sent: sent(&command, None),
+            waiting_since: now,
+            again: false,
+            bytes: body.len(),
+            command,
+        };
         let served = self.serve_group(std::slice::from_ref(&incoming)).await;
         match served.into_iter().next() {
             Some(Ok(answer)) => Ok(*answer),

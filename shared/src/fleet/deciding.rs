@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::serve::{Incoming, Told, Work, panic_text, unanswerable};
 use super::{Fleet, GiveBack};
-use crate::answer::Rejection;
+use crate::answer::{InvalidInput, Rejection};
 use crate::command::{Command, Verb};
 use crate::decide::{Decided, Draft, Found, Needs, Refused, decide};
 use crate::id::CommandHash;
@@ -13,8 +13,30 @@ use crate::limits;
 use crate::state::State;
 
 impl Fleet {
+    /// Decides a command, and refuses it if what it adds does not fit one item
+    /// and can't be cut.
+    pub(super) async fn decide_within(
+        &self,
+        work: &Work<'_>,
+        draft: &mut Draft,
+        incoming: &Incoming,
+    ) -> Result<Option<Told>, GiveBack> {
+        if incoming.bytes < limits::COMMIT_BYTES_SOFT_MAX {
+            return self.decide_one(work, draft, incoming).await;
+        }
+        let before = draft.clone();
+        let told = self.decide_one(work, draft, incoming).await?;
+        if draft.bytes() <= limits::COMMIT_EVENT_BYTES_MAX {
+            return Ok(told);
+        }
+        let limit = format!("at most {} encoded bytes", limits::COMMIT_EVENT_BYTES_MAX);
+        let invalid = InvalidInput::new("command", limit, draft.bytes());
+        *draft = before;
+        Ok(Some(Err(Box::new(invalid.into()))))
+    }
+
     /// `None`: what it needs to know is in the making; decide it after this commit.
-    pub(super) async fn decide_one(
+    async fn decide_one(
         &self,
         work: &Work<'_>,
         draft: &mut Draft,

@@ -55,6 +55,8 @@ pub(super) struct Incoming {
     pub waiting_since: Timestamp,
     /// It was received before.
     pub again: bool,
+    /// Bytes of its message.
+    pub bytes: usize,
 }
 
 pub(super) type Served = Result<Box<Answer>, GiveBack>;
@@ -124,10 +126,12 @@ impl Fleet {
         let mut told: Vec<Told> = Vec::new();
         let mut stop = None;
         for incoming in &work.incoming[from..] {
-            if draft.full() || (!told.is_empty() && draft.state().life == Life::Nothing) {
+            let room = limits::COMMIT_BYTES_SOFT_MAX.saturating_sub(draft.bytes());
+            let waits = incoming.bytes > room || draft.state().life == Life::Nothing;
+            if draft.full() || (!told.is_empty() && waits) {
                 break;
             }
-            match self.decide_one(work, &mut draft, incoming).await {
+            match self.decide_within(work, &mut draft, incoming).await {
                 Ok(Some(decided)) => told.push(decided),
                 Ok(None) => break,
                 Err(why) => {

@@ -302,7 +302,10 @@ impl Journal {
     }
 
     /// Sends an update; whether its condition held.
-    pub(super) async fn landed(&self, update: UpdateItemFluentBuilder) -> Result<bool, JournalError> {
+    pub(super) async fn landed(
+        &self,
+        update: UpdateItemFluentBuilder,
+    ) -> Result<bool, JournalError> {
         Ok(matches!(self.send_update(update).await?, Updated::Landed))
     }
 

@@ -4,7 +4,9 @@
 //! This is the one exception to the alarm invariant: the alarm moves later
 //! without a commit, since no commit can be made.
 
-use super::items::{self, ALARM_AT, ALARM_REV, ALARM_SHARD, INCARNATION, QUARANTINE, QUARANTINE_MIN};
+use super::items::{
+    self, ALARM_AT, ALARM_REV, ALARM_SHARD, INCARNATION, QUARANTINE, QUARANTINE_MIN,
+};
 use super::keys::LogKey;
 use super::{Card, Journal, JournalError};
 use crate::time::Timestamp;
@@ -52,7 +54,9 @@ impl Journal {
         let update = self
             .update_card(&key.partition())
             .update_expression(format!("REMOVE {QUARANTINE}, {QUARANTINE_MIN}"))
-            .condition_expression(format!("{INCARNATION} = :inc AND attribute_exists({QUARANTINE})"))
+            .condition_expression(format!(
+                "{INCARNATION} = :inc AND attribute_exists({QUARANTINE})"
+            ))
             .expression_attribute_values(":inc", items::number(key.incarnation.0));
         self.landed(update).await
     }

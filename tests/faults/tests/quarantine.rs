@@ -55,12 +55,18 @@ async fn a_log_that_does_not_fold_is_set_aside_in_order_and_served_again_once_me
     let url = stack::queue_url(QUARANTINE);
     let receive = Receive { max_messages: 10, wait_s: Some(0), visibility_s: Some(60) };
     let aside = world.backend.sqs().receive(&url, receive).await.expect("a queue");
-    let bodies: Vec<Value> = aside.iter().map(|m| serde_json::from_str(&m.body).expect("JSON")).collect();
+    let bodies: Vec<Value> =
+        aside.iter().map(|m| serde_json::from_str(&m.body).expect("JSON")).collect();
     let ids: Vec<&str> = bodies.iter().filter_map(|b| b["id"].as_str()).collect();
     assert_eq!(ids, ["c-bad-1", "c-bad-2"], "in order, unchanged");
 
     // Looks at it become rarer.
-    let wake = Wake { namespace: key.namespace.clone(), workflow: key.workflow.clone(), incarnation: None, relay: false };
+    let wake = Wake {
+        namespace: key.namespace.clone(),
+        workflow: key.workflow.clone(),
+        incarnation: None,
+        relay: false,
+    };
     let mut last = card.alarm_at;
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_secs(86_400)).await;
