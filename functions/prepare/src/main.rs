@@ -12,6 +12,7 @@ async fn main() -> Result<(), Error> {
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)
+        .with_span_list(false)
         .with_ansi(false)
         .with_max_level(level.unwrap_or(LevelFilter::INFO))
         .init();

@@ -18,11 +18,20 @@ use tokio::net::TcpListener;
 
 use crate::endpoint::Endpoint;
 
-/// Logical names of the queues: those that invoke functions, the dead-letter
-/// queue, the task queue `default`, and `answers`, for callers.
-const QUEUES: [&str; 8] =
-    ["append", "prepare", "settle", "wake", "outbox", "dead-letter", "default", "answers"];
-const FIFO: [&str; 3] = ["append", "prepare", "settle"];
+/// Logical names of the queues: those that invoke functions, those that keep
+/// what could not be served, the task queue `default`, and `answers`, for callers.
+const QUEUES: [&str; 9] = [
+    "append",
+    "prepare",
+    "settle",
+    "wake",
+    "outbox",
+    "dead-letter",
+    "quarantine",
+    "default",
+    "answers",
+];
+const FIFO: [&str; 4] = ["append", "prepare", "settle", "quarantine"];
 const TABLE: &str = "everlog-test";
 const REGION: &str = "us-east-2";
 /// Seconds; longer than any test, so that only a function makes a message visible again.
