@@ -139,8 +139,13 @@ pub fn parse(file: &str, text: &str) -> Result<PlanSpec, PlanFileError> {
     let form =
         |field: String, why: String| PlanFileError::Form { file: file.to_owned(), field, why };
     if text.trim_start().starts_with('{') {
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|e| form("JSON".into(), e.to_string()))?;
+        // A flow mapping of YAML begins like JSON.
+        let value: serde_json::Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => {
+                serde_norway::from_str(text).map_err(|_| form("JSON".into(), error.to_string()))?
+            }
+        };
         if value.get("workflow").is_some() {
             let found: WfFormat = serde_path_to_error::deserialize(value)
                 .map_err(|e| form(e.path().to_string(), e.inner().to_string()))?;
@@ -149,8 +154,9 @@ pub fn parse(file: &str, text: &str) -> Result<PlanSpec, PlanFileError> {
         return serde_path_to_error::deserialize(value)
             .map_err(|e| form(e.path().to_string(), e.inner().to_string()));
     }
-    let yaml = serde_norway::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(yaml)
+    let value: serde_json::Value =
+        serde_norway::from_str(text).map_err(|e| form("YAML".into(), e.to_string()))?;
+    serde_path_to_error::deserialize(value)
         .map_err(|e| form(e.path().to_string(), e.inner().to_string()))
 }
 

@@ -8,6 +8,7 @@
 
 mod execute;
 pub mod running;
+mod underway;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use everlog::command::{AttemptId, Command, Ended, Evidence, Settle, Verb};
 use everlog::config::SETTLE;
 use everlog::fleet::{Fleet, Function, GiveBack, build_dispatch, group_id};
 use everlog::id::{CommandId, OwnerId};
-use everlog::journal::LogKey;
+use everlog::journal::{JournalError, LogKey};
 use everlog::message::Dispatch;
 use everlog::relay::Outgoing;
 use everlog_sqs::{Engine, Receive, ReceivedMessage};
@@ -25,6 +26,7 @@ use tokio::task::JoinSet;
 
 pub use execute::Pace;
 use running::Running;
+pub use underway::Underway;
 
 use crate::stack;
 
@@ -32,6 +34,10 @@ use crate::stack;
 const RECEIPT_AFTER: Duration = Duration::from_secs(20);
 /// Seconds for which a received dispatch is hidden: the longest that SQS takes.
 const HIDDEN_S: u32 = 43_200;
+/// Seconds after which a dispatch that could not begin is received again.
+const AGAIN_S: u32 = 2;
+/// Tries of a receipt.
+const RECEIPT_TRIES: u64 = 10;
 
 /// A pool of workers on the embedded task queues.
 #[derive(Debug, Clone)]
@@ -44,7 +50,9 @@ pub struct Pool {
     pub running: Option<Arc<Running>>,
     /// How fast measured run times pass.
     pub pace: Pace,
-    /// The name under which they send receipts.
+    /// What they are at, or were at a moment ago.
+    pub underway: Underway,
+    /// The beginning of the names under which they send receipts.
     pub name: OwnerId,
 }
 
@@ -55,7 +63,9 @@ impl Pool {
         let mut tasks = JoinSet::new();
         let slots = Arc::new(tokio::sync::Semaphore::new(workers));
         for (at, queue) in queues.iter().flat_map(|q| (0..workers).map(move |_| q)).enumerate() {
-            tasks.spawn(self.clone().work(queue.clone(), at % workers, slots.clone()));
+            let mut worker = self.clone();
+            worker.name = worker.numbered(at);
+            tasks.spawn(worker.work(queue.clone(), at, slots.clone()));
         }
         tasks
     }
@@ -79,22 +89,40 @@ impl Pool {
         }
     }
 
+    /// Each worker has a name of its own, so that its receipt is its own.
+    fn numbered(&self, at: usize) -> OwnerId {
+        OwnerId::new(format!("{}-{at}", self.name)).unwrap_or_else(|_| self.name.clone())
+    }
+
     async fn take(&self, url: &str, slot: usize, message: &ReceivedMessage) {
-        match serde_json::from_str::<Dispatch>(&message.body) {
+        let done = match serde_json::from_str::<Dispatch>(&message.body) {
+            Ok(dispatch) if !self.underway.begin(dispatch.dispatch_key) => true,
             Ok(dispatch) => {
-                let Some(dispatch) = self.claim(dispatch).await else { return };
+                let key = dispatch.dispatch_key;
                 if let Some(running) = &self.running {
                     running.begin(slot, &dispatch);
                 }
-                self.perform(dispatch).await;
+                let done = match self.claim(dispatch).await {
+                    Some(dispatch) => self.perform(dispatch).await,
+                    None => false,
+                };
                 if let Some(running) = &self.running {
                     running.end(slot);
                 }
+                self.underway.end(key, done);
+                done
             }
-            Err(error) => tracing::error!(%error, "a dispatch that can't be read"),
-        }
-        if let Err(error) = self.sqs.delete(url, &message.receipt_handle).await {
-            tracing::error!(%error, url, "delete failed");
+            Err(error) => {
+                tracing::error!(%error, "a dispatch that can't be read");
+                true
+            }
+        };
+        let told = match done {
+            true => self.sqs.delete(url, &message.receipt_handle).await,
+            false => self.sqs.change_visibility(url, &message.receipt_handle, AGAIN_S).await,
+        };
+        if let Err(error) = told {
+            tracing::error!(%error, url, "the queue does not hear of a message's end");
         }
     }
 
@@ -118,12 +146,21 @@ impl Pool {
         build_dispatch(journal, &key, &loaded.state, target, attempt).await.ok()
     }
 
-    async fn perform(&self, dispatch: Dispatch) {
+    /// Does the work of a dispatch; false if the fleet did not let it begin.
+    async fn perform(&self, dispatch: Dispatch) -> bool {
         let watched = dispatch.timeouts.start_to_close_ms.is_some()
             || dispatch.timeouts.heartbeat_ms.is_some()
             || dispatch.timeouts.schedule_to_start_ms.is_some();
-        if watched && !self.proceed(&dispatch).await {
-            return;
+        if watched {
+            match self.receipt(&dispatch).await {
+                Some(Directive::Proceed) => {}
+                Some(Directive::Cancel) => {
+                    self.settle(&dispatch, Ended::Cancelled {}).await;
+                    return true;
+                }
+                Some(Directive::Stop) => return true,
+                None => return false,
+            }
         }
         let ended = tokio::select! {
             ended = execute::execute(&dispatch, self.pace) => ended,
@@ -132,6 +169,7 @@ impl Pool {
         if let Some(ended) = ended {
             self.settle(&dispatch, ended).await;
         }
+        true
     }
 
     /// Says now and then that the worker is alive; ends when it must stop.
@@ -149,17 +187,19 @@ impl Pool {
         }
     }
 
-    /// Whether the fleet lets this worker begin.
-    async fn proceed(&self, dispatch: &Dispatch) -> bool {
+    /// Says that the work begins, and hears whether it may; asks again while
+    /// there is no answer.
+    async fn receipt(&self, dispatch: &Dispatch) -> Option<Directive> {
         let evidence = Evidence { attempt: attempt(dispatch), worker: self.name.clone() };
-        match self.tell(dispatch, Verb::Receipt(evidence)).await {
-            Some(Directive::Proceed) => true,
-            Some(Directive::Cancel) => {
-                self.settle(dispatch, Ended::Cancelled {}).await;
-                false
+        for attempt in 1..=RECEIPT_TRIES {
+            let told = self.tell(dispatch, Verb::Receipt(evidence.clone())).await;
+            if told.is_some() {
+                return told;
             }
-            Some(Directive::Stop) | None => false,
+            let wait_ms = rand::random_range(0..100 * attempt);
+            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         }
+        None
     }
 
     /// Tells the fleet directly and hears what to do; `None` if it did not answer.
@@ -244,8 +284,14 @@ pub async fn lose(fleet: &Fleet, dispatches: &[running::Entry]) -> Result<usize,
             command: Verb::Settle(Box::new(settle)),
         };
         let body = serde_json::to_string(&command).unwrap_or_default();
-        let answer = fleet.direct(Function::Settle, &body).await?;
-        lost += usize::from(matches!(answer.reply, Reply::Committed));
+        match fleet.direct(Function::Settle, &body).await {
+            Ok(answer) => lost += usize::from(matches!(answer.reply, Reply::Committed)),
+            // One log that does not fold keeps nobody else from going on.
+            Err(GiveBack::Journal(JournalError::Damaged(why))) => {
+                tracing::error!(workflow = %entry.workflow, why, "its lost attempt is left alone");
+            }
+            Err(other) => return Err(other),
+        }
     }
     Ok(lost)
 }

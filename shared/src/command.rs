@@ -283,7 +283,7 @@ pub struct Settle {
 
 /// How an attempt ended, in a worker's words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ended {
     /// It did its work.
     Succeeded {

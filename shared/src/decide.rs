@@ -131,7 +131,8 @@ pub fn decide(draft: &mut Draft, context: &Context, command: &Command) -> Result
         Verb::Append(append) => append::append(draft, context, append),
         Verb::Claim(claim) => append::claim(draft, &claim.owner),
         Verb::Prepare(prepare) => {
-            attempt::prepare(draft, context, prepare.owner.as_ref(), &prepare.intent)
+            let field = "command.prepare.intent";
+            attempt::prepare(draft, context, prepare.owner.as_ref(), &prepare.intent, field)
         }
         Verb::Receipt(evidence) => attempt::receipt(draft, context, evidence),
         Verb::Heartbeat(evidence) => attempt::heartbeat(draft, context, evidence),

@@ -43,6 +43,9 @@ pub use dispatch::build as build_dispatch;
 pub use environment::EnvironmentError;
 pub use serve::GiveBack;
 
+/// Milliseconds of an invocation that are kept for giving back.
+const RESERVE_MS: u64 = 3_000;
+
 /// One instance of the functions.
 #[derive(Debug, Clone)]
 pub struct Fleet {
@@ -50,6 +53,8 @@ pub struct Fleet {
     relay: Relay,
     clock: Clock,
     cache: Arc<cache::Cache>,
+    /// When the present invocation must be done.
+    deadline: Option<tokio::time::Instant>,
 }
 
 /// The five functions.
@@ -119,7 +124,18 @@ impl Fleet {
     #[must_use]
     pub fn new(journal: Journal, relay: Relay) -> Self {
         let clock = journal.clock().clone();
-        Self { journal, relay, clock, cache: Arc::default() }
+        Self { journal, relay, clock, cache: Arc::default(), deadline: None }
+    }
+
+    /// The same instance, for an invocation that ends at `deadline`,
+    /// milliseconds since 1970: what does not fit any more is given back, in
+    /// time to say so.
+    #[must_use]
+    pub fn until(&self, deadline: Timestamp) -> Self {
+        let left_ms = deadline.since(self.clock.now());
+        let work_ms = left_ms.saturating_sub(RESERVE_MS).max(left_ms / 2);
+        let end = tokio::time::Instant::now() + std::time::Duration::from_millis(work_ms);
+        Self { deadline: Some(end), ..self.clone() }
     }
 
     /// Its journal.

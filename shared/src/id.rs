@@ -227,7 +227,9 @@ impl std::str::FromStr for DispatchKey {
     type Err = InvalidId;
     fn from_str(text: &str) -> Result<Self, InvalidId> {
         let bad = || InvalidId { found: format!("{} characters", text.len()) };
-        if text.len() != 32 || !text.is_ascii() {
+        if text.len() != 32
+            || !text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        {
             return Err(bad());
         }
         let mut key = [0; 16];

@@ -44,8 +44,7 @@ pub use meter::{Meter, Purpose, Units};
 pub use table::{create_table, table_request};
 
 use crate::commit::SCHEMA_READ_MAX;
-use crate::id::DispatchKey;
-use crate::plan::Plan;
+use crate::plan::{Plan, StoredPlan};
 use crate::time::Clock;
 
 /// Which schemas an instance reads and writes. A new schema is first read by
@@ -73,7 +72,7 @@ pub struct Journal {
     skew: Skew,
     meter: Arc<Meter>,
     schemas: Schemas,
-    plans: Arc<Mutex<HashMap<DispatchKey, Arc<Plan>>>>,
+    plans: Arc<Mutex<HashMap<(String, StoredPlan), Arc<Plan>>>>,
 }
 
 impl Journal {

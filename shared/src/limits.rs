@@ -43,6 +43,8 @@ pub const SIGNALS_BUFFERED_MAX: usize = 10_000;
 pub const COMMANDS_REMEMBERED: usize = 512;
 /// Events that a sequence conflict brings along.
 pub const CONFLICT_EVENTS_MAX: usize = 100;
+/// Bytes of those events as JSON; the answer must fit a message.
+pub const CONFLICT_BYTES_MAX: usize = 200 * 1024;
 /// How long a command waits for `after_seq`, in milliseconds.
 pub const AFTER_SEQ_WAIT_MS: u64 = 60_000;
 /// First look at a dispatch without a sign of life, in milliseconds.

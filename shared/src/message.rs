@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Timeouts;
-use crate::id::{DispatchKey, Incarnation, Kind, Namespace, NodeId, WorkflowId};
+use crate::id::{CommandId, DispatchKey, Incarnation, Kind, Namespace, NodeId, WorkflowId};
 use crate::payload::Payload;
 
 /// Work for a worker. It may come more than once: use the key for idempotency,
@@ -67,6 +67,10 @@ pub struct Wake {
     /// Hand over again whatever nobody has taken up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relay: bool,
+    /// Hand over again what the commit of this command dispatched and nobody
+    /// has taken up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandId>,
 }
 
 /// Hand over what is untaken of this commit.

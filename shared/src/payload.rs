@@ -7,6 +7,7 @@
 use minicbor::{Decode, Encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::value::RawValue;
 
 use crate::limits;
 
@@ -64,8 +65,9 @@ impl Payload {
 
 impl Serialize for Payload {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self.to_json() {
-            Some(value) => value.serialize(s),
+        let text = std::str::from_utf8(&self.bytes).ok().filter(|_| self.content_type.is_none());
+        match text.and_then(|text| RawValue::from_string(text.to_owned()).ok()) {
+            Some(raw) => raw.serialize(s),
             None => s.serialize_bytes(&self.bytes),
         }
     }
@@ -73,14 +75,30 @@ impl Serialize for Payload {
 
 impl<'de> Deserialize<'de> for Payload {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(d)?;
-        Self::json(&value).map_err(|size| {
+        // The text itself, so that no number is read and written differently.
+        let raw = Box::<RawValue>::deserialize(d)?;
+        Self::opaque(without_spaces(raw.get()), None).map_err(|size| {
             de::Error::invalid_value(
                 de::Unexpected::Other(&format!("{size} bytes")),
                 &"a payload of at most 262144 bytes",
             )
         })
     }
+}
+
+/// JSON without the spaces between its tokens, so that equal content is equal.
+fn without_spaces(text: &str) -> Vec<u8> {
+    let (mut inside, mut escaped) = (false, false);
+    let keep = |byte: &u8| {
+        let space = !inside && byte.is_ascii_whitespace();
+        match byte {
+            b'"' if !escaped => inside = !inside,
+            _ => {}
+        }
+        escaped = inside && *byte == b'\\' && !escaped;
+        !space
+    };
+    text.bytes().filter(keep).collect()
 }
 
 impl JsonSchema for Payload {
@@ -91,5 +109,19 @@ impl JsonSchema for Payload {
         schemars::json_schema!({
             "description": "Any JSON value of at most 262144 bytes; Everlog never looks inside.",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_keeps_its_numbers_and_loses_its_spaces() {
+        let text = r#"{ "n" : 12345678901234567890123, "s": " a \" b\\" , "f":1.50 }"#;
+        let payload: Payload = serde_json::from_str(text).unwrap();
+        let kept = r#"{"n":12345678901234567890123,"s":" a \" b\\","f":1.50}"#;
+        assert_eq!(std::str::from_utf8(payload.bytes()).unwrap(), kept);
+        assert_eq!(serde_json::to_string(&payload).unwrap(), kept);
     }
 }

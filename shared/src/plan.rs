@@ -137,6 +137,7 @@ pub enum PlanRef {
     Debug,
     Clone,
     PartialEq,
+    Hash,
     Eq,
     Encode,
     Decode,

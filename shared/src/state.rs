@@ -215,6 +215,24 @@ impl State {
         self.plan = Some(plan);
     }
 
+    /// Whether everything that a stored state says of nodes fits `plan`.
+    #[must_use]
+    pub fn fits(&self, plan: &Plan) -> bool {
+        let inside = |at: &u32| (*at as usize) < plan.nodes.len();
+        let attempt = |target: &Target| match target {
+            Target::Planned(at) => inside(at) && plan.task(*at).is_some(),
+            Target::Driven(..) => false,
+        };
+        let timer = |key: &TimerKey| match key {
+            TimerKey::Node(at) => inside(at),
+            TimerKey::Named(_) => true,
+        };
+        self.nodes.fits(plan.nodes.len())
+            && self.attempts.keys().all(attempt)
+            && self.timers.keys().all(timer)
+            && self.listening.keys().all(inside)
+    }
+
     /// Whether it takes new work.
     #[must_use]
     pub fn open(&self) -> bool {

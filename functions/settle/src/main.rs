@@ -2,6 +2,7 @@
 //! environment, and a loop that polls for invocations.
 
 use everlog::fleet::Fleet;
+use everlog::time::Timestamp;
 use lambda_runtime::{Diagnostic, Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use tracing_subscriber::filter::LevelFilter;
@@ -23,7 +24,8 @@ async fn main() -> Result<(), Error> {
 }
 
 async fn serve(fleet: &Fleet, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
-    everlog_settle::handle(fleet, event.payload).await.map_err(|error| {
+    let fleet = fleet.until(Timestamp(event.context.deadline));
+    everlog_settle::handle(&fleet, event.payload).await.map_err(|error| {
         tracing::error!(%error, "the invocation failed");
         Diagnostic { error_type: error.kind().into(), error_message: error.to_string() }
     })

@@ -59,14 +59,8 @@ pub(crate) fn admit(message: OutgoingMessage) -> Result<Admitted, SqsError> {
     }
     check_attributes(&message.attributes)?;
     check_fifo_id(message.group_id.as_deref(), "MessageGroupId")?;
-    check_fifo_id(
-        message.deduplication_id.as_deref(),
-        "MessageDeduplicationId",
-    )?;
-    if let Some(delay_s) = message
-        .delay_s
-        .filter(|delay_s| *delay_s > limits::DELAY_S_MAX)
-    {
+    check_fifo_id(message.deduplication_id.as_deref(), "MessageDeduplicationId")?;
+    if let Some(delay_s) = message.delay_s.filter(|delay_s| *delay_s > limits::DELAY_S_MAX) {
         return Err(invalid_value(
             delay_s,
             "DelaySeconds",
@@ -77,10 +71,7 @@ pub(crate) fn admit(message: OutgoingMessage) -> Result<Admitted, SqsError> {
     Ok(Admitted {
         md5_of_body: digest::md5_of_body(&message.body).into(),
         md5_of_attributes: digest::md5_of_attributes(&message.attributes),
-        md5_of_system_attributes: message
-            .trace_header
-            .as_deref()
-            .and_then(md5_of_trace_header),
+        md5_of_system_attributes: message.trace_header.as_deref().and_then(md5_of_trace_header),
         body: message.body.into(),
         attributes: Arc::new(message.attributes),
         trace_header: message.trace_header.map(Arc::from),
@@ -96,10 +87,7 @@ fn md5_of_trace_header(header: &str) -> Option<String> {
         data_type: "String".to_owned(),
         value: AttributeValue::Text(header.to_owned()),
     };
-    digest::md5_of_attributes(&MessageAttributes::from([(
-        "AWSTraceHeader".to_owned(),
-        attribute,
-    )]))
+    digest::md5_of_attributes(&MessageAttributes::from([("AWSTraceHeader".to_owned(), attribute)]))
 }
 
 fn illegal_characters() -> SqsError {
@@ -143,9 +131,7 @@ fn check_attributes(attributes: &MessageAttributes) -> Result<(), SqsError> {
             limits::MESSAGE_ATTRIBUTES_MAX
         )));
     }
-    attributes
-        .iter()
-        .try_for_each(|(name, attribute)| check_attribute(name, attribute))
+    attributes.iter().try_for_each(|(name, attribute)| check_attribute(name, attribute))
 }
 
 fn check_attribute(name: &str, attribute: &MessageAttribute) -> Result<(), SqsError> {
@@ -157,9 +143,9 @@ fn check_attribute(name: &str, attribute: &MessageAttribute) -> Result<(), SqsEr
     let base_type = data_type.split('.').next().unwrap_or_default();
     let too_long = data_type.len() > limits::ATTRIBUTE_NAME_CHARS_MAX;
     match (&attribute.value, base_type) {
-        _ if too_long => refuse(format!(
-            "The type of message (user) attribute '{name}' is too long."
-        )),
+        _ if too_long => {
+            refuse(format!("The type of message (user) attribute '{name}' is too long."))
+        }
         (AttributeValue::Text(text), "String" | "Number") if text.is_empty() => refuse(format!(
             "Message (user) attribute '{name}' must contain a non-empty value of type 'String'."
         )),
@@ -185,9 +171,7 @@ fn legal_attribute_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     !name.is_empty()
         && name.len() <= limits::ATTRIBUTE_NAME_CHARS_MAX
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
         && !name.starts_with('.')
         && !name.ends_with('.')
         && !name.contains("..")

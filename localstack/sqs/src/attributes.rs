@@ -20,12 +20,8 @@ const OPAQUE: [&str; 5] = [
     "SqsManagedSseEnabled",
     "RedriveAllowPolicy",
 ];
-const FIFO_ONLY: [&str; 4] = [
-    "FifoQueue",
-    "ContentBasedDeduplication",
-    "DeduplicationScope",
-    "FifoThroughputLimit",
-];
+const FIFO_ONLY: [&str; 4] =
+    ["FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"];
 /// Attributes that can be asked for, but not set.
 pub(crate) const COMPUTED: [&str; 6] = [
     "ApproximateNumberOfMessages",
@@ -116,12 +112,8 @@ impl Settings {
         match name {
             "DelaySeconds" => self.delay_s = number(name, value, 0, limits::DELAY_S_MAX)?,
             "MessageRetentionPeriod" => {
-                self.retention_s = number(
-                    name,
-                    value,
-                    limits::RETENTION_S_MIN,
-                    limits::RETENTION_S_MAX,
-                )?;
+                self.retention_s =
+                    number(name, value, limits::RETENTION_S_MIN, limits::RETENTION_S_MAX)?;
             }
             "ReceiveMessageWaitTimeSeconds" => {
                 self.wait_s = number(name, value, 0, limits::WAIT_S_MAX)?;
@@ -194,11 +186,7 @@ impl Settings {
         if let Some(fifo) = &self.fifo {
             put("FifoQueue", "true".to_owned());
             put("ContentBasedDeduplication", fifo.by_content.to_string());
-            let scope = if fifo.per_group {
-                "messageGroup"
-            } else {
-                "queue"
-            };
+            let scope = if fifo.per_group { "messageGroup" } else { "queue" };
             put("DeduplicationScope", scope.to_owned());
             put("FifoThroughputLimit", fifo.throughput_limit.clone());
         }
@@ -212,11 +200,7 @@ fn invalid(name: &str) -> SqsError {
 
 fn number(name: &str, value: &str, min: u32, max: u32) -> Result<u32, SqsError> {
     let number = value.parse().map_err(|_| invalid(name))?;
-    if (min..=max).contains(&number) {
-        Ok(number)
-    } else {
-        Err(invalid(name))
-    }
+    if (min..=max).contains(&number) { Ok(number) } else { Err(invalid(name)) }
 }
 
 fn message_bytes_max(name: &str, value: &str) -> Result<usize, SqsError> {

@@ -19,10 +19,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn starting_at(epoch_ms: u64) -> Self {
-        Self {
-            start: Instant::now(),
-            epoch_ms,
-        }
+        Self { start: Instant::now(), epoch_ms }
     }
 
     pub(crate) fn now_ms(&self) -> u64 {

@@ -53,13 +53,7 @@ impl Engine {
     /// paused time the engine's time is the runtime's.
     pub fn new(config: Config) -> Self {
         let clock = Clock::starting_at(config.epoch_ms);
-        Self {
-            shared: Arc::new(Shared {
-                clock,
-                config,
-                state: Mutex::default(),
-            }),
-        }
+        Self { shared: Arc::new(Shared { clock, config, state: Mutex::default() }) }
     }
 
     /// The engine's time, in milliseconds since the Unix epoch.
@@ -72,10 +66,7 @@ impl Engine {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.shared
-            .state
-            .lock()
-            .expect("a call panicked, so the queues can't be trusted")
+        self.shared.state.lock().expect("a call panicked, so the queues can't be trusted")
     }
 
     fn arn_prefix(&self) -> String {
@@ -95,9 +86,7 @@ impl Engine {
         let name = name_in(queue_url)?;
         let mut state = self.state();
         let now_ms = self.now_ms();
-        let State {
-            queues, counters, ..
-        } = &mut *state;
+        let State { queues, counters, .. } = &mut *state;
         let queue = queues.get_mut(name).ok_or_else(no_such_queue)?;
         queue.attend(now_ms, |queue| act(queue, counters, now_ms))
     }
@@ -105,16 +94,13 @@ impl Engine {
 
 /// The queue's name in its URL: what follows the account. Scheme and host are not compared.
 fn name_in(queue_url: &str) -> Result<&str, SqsError> {
-    let path = queue_url
-        .split_once("://")
-        .map_or(queue_url, |(_, rest)| rest);
+    let path = queue_url.split_once("://").map_or(queue_url, |(_, rest)| rest);
     path.split_once('/')
         .and_then(|(_, path)| path.strip_prefix(ACCOUNT)?.strip_prefix('/'))
         .filter(|name| !name.is_empty() && !name.contains('/'))
         .ok_or_else(|| {
-            ErrorKind::InvalidAddress.because(format!(
-                "The address {queue_url} is not valid for this endpoint."
-            ))
+            ErrorKind::InvalidAddress
+                .because(format!("The address {queue_url} is not valid for this endpoint."))
         })
 }
 

@@ -116,10 +116,7 @@ impl ErrorKind {
 
     /// This error with a text.
     pub(crate) fn because(self, message: impl Into<String>) -> SqsError {
-        SqsError {
-            kind: self,
-            message: message.into(),
-        }
+        SqsError { kind: self, message: message.into() }
     }
 }
 
@@ -129,7 +126,6 @@ pub(crate) fn invalid_value(
     parameter: &str,
     reason: &str,
 ) -> SqsError {
-    ErrorKind::InvalidParameterValue.because(format!(
-        "Value {value} for parameter {parameter} is invalid. Reason: {reason}"
-    ))
+    ErrorKind::InvalidParameterValue
+        .because(format!("Value {value} for parameter {parameter} is invalid. Reason: {reason}"))
 }

@@ -165,9 +165,7 @@ impl Groups {
                 Standing::Available { turn } => Standing::Available { turn },
                 _ => {
                     self.next_turn += 1;
-                    Standing::Available {
-                        turn: self.next_turn,
-                    }
+                    Standing::Available { turn: self.next_turn }
                 }
             },
         };
@@ -204,10 +202,7 @@ pub(crate) struct Window {
 
 impl Window {
     pub(crate) fn of(messages_max: usize) -> Self {
-        Self {
-            messages_max: messages_max.max(1),
-            end: None,
-        }
+        Self { messages_max: messages_max.max(1), end: None }
     }
 
     /// The last place inside; `None`: all are.

@@ -49,18 +49,12 @@ impl Receipt {
     }
 
     fn parse(handle: &str) -> Option<Self> {
-        let digits = handle
-            .strip_prefix(HANDLE_PREFIX)
-            .filter(|digits| digits.len() == 64)?;
+        let digits = handle.strip_prefix(HANDLE_PREFIX).filter(|digits| digits.len() == 64)?;
         let part = |index: usize| {
             let digits = digits.get(index * 16..(index + 1) * 16)?;
             u64::from_str_radix(digits, 16).ok()
         };
-        let receipt = Self {
-            queue: part(0)?,
-            place: part(1)?,
-            receive: part(2)?,
-        };
+        let receipt = Self { queue: part(0)?, place: part(1)?, receive: part(2)? };
         (receipt.check() == part(3)?).then_some(receipt)
     }
 

@@ -53,10 +53,7 @@ pub struct OutgoingMessage {
 impl OutgoingMessage {
     /// A message with nothing but a body.
     pub fn new(body: impl Into<String>) -> Self {
-        Self {
-            body: body.into(),
-            ..Self::default()
-        }
+        Self { body: body.into(), ..Self::default() }
     }
 
     /// The same with a group and a deduplication id, as FIFO queues want it.
@@ -100,11 +97,7 @@ pub struct Receive {
 impl Default for Receive {
     /// One message, with the queue's own wait and visibility.
     fn default() -> Self {
-        Self {
-            max_messages: 1,
-            wait_s: None,
-            visibility_s: None,
-        }
+        Self { max_messages: 1, wait_s: None, visibility_s: None }
     }
 }
 
@@ -160,10 +153,7 @@ pub struct Entry<T> {
 impl<T> Entry<T> {
     /// An entry with this id.
     pub fn new(id: impl Into<String>, item: T) -> Self {
-        Self {
-            id: id.into(),
-            item,
-        }
+        Self { id: id.into(), item }
     }
 }
 

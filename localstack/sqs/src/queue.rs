@@ -75,10 +75,7 @@ struct Fifo {
 
 impl Fifo {
     fn view(&self, now_ms: u64) -> View {
-        View {
-            now_ms,
-            window_end: self.window.end(),
-        }
+        View { now_ms, window_end: self.window.end() }
     }
 }
 
@@ -184,15 +181,8 @@ impl Queue {
             Backlog::Standard(waiting) => waiting.first().map(|(visible_at_ms, _)| *visible_at_ms),
             Backlog::Fifo(fifo) => fifo.groups.next_due_ms(),
         };
-        let expires = self
-            .by_age
-            .first()
-            .map(|(from_ms, _)| from_ms + self.retention_ms());
-        [released, due, expires]
-            .into_iter()
-            .flatten()
-            .filter(|at_ms| *at_ms > now_ms)
-            .min()
+        let expires = self.by_age.first().map(|(from_ms, _)| from_ms + self.retention_ms());
+        [released, due, expires].into_iter().flatten().filter(|at_ms| *at_ms > now_ms).min()
     }
 
     /// How many messages are where. Costs O(delayed messages).
@@ -207,11 +197,7 @@ impl Queue {
                 .take_while(|message| self.fifo_due_ms(message) > now_ms)
                 .count(),
         };
-        Counts {
-            visible: self.messages.len() - in_flight - delayed,
-            delayed,
-            in_flight,
-        }
+        Counts { visible: self.messages.len() - in_flight - delayed, delayed, in_flight }
     }
 
     /// Deletes every message. Deduplication remembers.
@@ -241,26 +227,21 @@ impl Queue {
                 .collect();
             if let Backlog::Fifo(fifo) = &mut self.backlog {
                 let view = fifo.view(now_ms);
-                fifo.groups
-                    .reschedule(|place| due.get(&place).copied().unwrap_or(0), view);
+                fifo.groups.reschedule(|place| due.get(&place).copied().unwrap_or(0), view);
             }
         }
     }
 
     fn has_ready(&self, now_ms: u64) -> bool {
         // Received with a visibility of 0: already out of flight, but nobody has looked yet.
-        if self
-            .in_flight
-            .first()
-            .is_some_and(|(until_ms, _)| *until_ms <= now_ms)
-        {
+        if self.in_flight.first().is_some_and(|(until_ms, _)| *until_ms <= now_ms) {
             return true;
         }
         self.in_flight.len() < self.in_flight_max
             && match &self.backlog {
-                Backlog::Standard(waiting) => waiting
-                    .first()
-                    .is_some_and(|(visible_at_ms, _)| *visible_at_ms <= now_ms),
+                Backlog::Standard(waiting) => {
+                    waiting.first().is_some_and(|(visible_at_ms, _)| *visible_at_ms <= now_ms)
+                }
                 Backlog::Fifo(fifo) => fifo.groups.first_available().is_some(),
             }
     }
@@ -290,8 +271,7 @@ impl Queue {
             Backlog::Fifo(fifo) => {
                 fifo.window.added(&self.messages);
                 let view = fifo.view(now_ms);
-                fifo.groups
-                    .push(&group_id.unwrap_or_default(), place, visible_at_ms, view);
+                fifo.groups.push(&group_id.unwrap_or_default(), place, visible_at_ms, view);
             }
         }
     }

@@ -56,9 +56,6 @@ impl RedrivePolicy {
                     "Invalid value for maxReceiveCount: {shown}, valid values are from 1 to 1000 both inclusive."
                 ))
             })?;
-        Ok(Self {
-            target: target.to_owned(),
-            receives_max,
-        })
+        Ok(Self { target: target.to_owned(), receives_max })
     }
 }

@@ -40,9 +40,10 @@ impl Engine {
         match answered {
             Some(Ok(body)) => (200, body, headers(None)),
             Some(Err(error)) => refusal(&error),
-            None => refusal(&ErrorKind::InvalidAction.because(format!(
-                "The action {operation} is not valid for this endpoint."
-            ))),
+            None => refusal(
+                &ErrorKind::InvalidAction
+                    .because(format!("The action {operation} is not valid for this endpoint.")),
+            ),
         }
     }
 
@@ -116,8 +117,7 @@ impl Engine {
     async fn delete_message(&self, body: &[u8]) -> Result<Vec<u8>, SqsError> {
         let request: request::DeleteMessage = read(body)?;
         let url = wanted(request.queue_url, "QueueUrl")?;
-        self.delete(&url, &wanted(request.receipt_handle, "ReceiptHandle")?)
-            .await?;
+        self.delete(&url, &wanted(request.receipt_handle, "ReceiptHandle")?).await?;
         written(&answer::Nothing {})
     }
 
@@ -127,17 +127,14 @@ impl Engine {
         let entries = request
             .entries(|entry| Ok((entry.id, wanted(entry.receipt_handle, "ReceiptHandle")?)))?;
         let outcome = self.delete_batch(&url, entries).await?;
-        written(&answer::Batch::of(outcome, |id, ()| answer::DoneEntry {
-            id,
-        }))
+        written(&answer::Batch::of(outcome, |id, ()| answer::DoneEntry { id }))
     }
 
     async fn change_message_visibility(&self, body: &[u8]) -> Result<Vec<u8>, SqsError> {
         let mut request: request::ChangeMessageVisibility = read(body)?;
         let url = wanted(request.queue_url.take(), "QueueUrl")?;
         let change = request.change()?;
-        self.change_visibility(&url, &change.receipt_handle, change.visibility_s)
-            .await?;
+        self.change_visibility(&url, &change.receipt_handle, change.visibility_s).await?;
         written(&answer::Nothing {})
     }
 
@@ -146,16 +143,12 @@ impl Engine {
         let url = wanted(request.queue_url.take(), "QueueUrl")?;
         let entries = request.entries(|mut entry| Ok((entry.id.take(), entry.change()?)))?;
         let outcome = self.change_visibility_batch(&url, entries).await?;
-        written(&answer::Batch::of(outcome, |id, ()| answer::DoneEntry {
-            id,
-        }))
+        written(&answer::Batch::of(outcome, |id, ()| answer::DoneEntry { id }))
     }
 
     async fn find_queue(&self, body: &[u8]) -> Result<Vec<u8>, SqsError> {
         let request: request::QueueName = read(body)?;
-        let queue_url = self
-            .get_queue_url(&wanted(request.queue_name, "QueueName")?)
-            .await?;
+        let queue_url = self.get_queue_url(&wanted(request.queue_name, "QueueName")?).await?;
         written(&answer::QueueUrl { queue_url })
     }
 
@@ -164,16 +157,13 @@ impl Engine {
         let url = wanted(request.queue_url, "QueueUrl")?;
         let all = self.attributes(&url).await?;
         let names = request.attribute_names.unwrap_or_default();
-        written(&answer::QueueAttributes {
-            attributes: select::queue_attributes(all, &names)?,
-        })
+        written(&answer::QueueAttributes { attributes: select::queue_attributes(all, &names)? })
     }
 
     async fn set_queue_attributes(&self, body: &[u8]) -> Result<Vec<u8>, SqsError> {
         let request: request::SetQueueAttributes = read(body)?;
         let url = wanted(request.queue_url, "QueueUrl")?;
-        self.set_attributes(&url, &wanted(request.attributes, "Attributes")?)
-            .await?;
+        self.set_attributes(&url, &wanted(request.attributes, "Attributes")?).await?;
         written(&answer::Nothing {})
     }
 
@@ -181,15 +171,12 @@ impl Engine {
         let request: request::QueueName = read(body)?;
         let name = wanted(request.queue_name, "QueueName")?;
         let attributes = request.attributes.unwrap_or_default();
-        written(&answer::QueueUrl {
-            queue_url: self.create_queue(&name, &attributes).await?,
-        })
+        written(&answer::QueueUrl { queue_url: self.create_queue(&name, &attributes).await? })
     }
 
     async fn remove_queue(&self, body: &[u8]) -> Result<Vec<u8>, SqsError> {
         let request: request::QueueUrl = read(body)?;
-        self.delete_queue(&wanted(request.queue_url, "QueueUrl")?)
-            .await?;
+        self.delete_queue(&wanted(request.queue_url, "QueueUrl")?).await?;
         written(&answer::Nothing {})
     }
 
@@ -202,24 +189,15 @@ impl Engine {
     async fn list_queues_by_page(&self, body: &[u8]) -> Result<Vec<u8>, SqsError> {
         let request: request::ListQueues = read(body)?;
         let page = request.page_size()?;
-        let mut urls = self
-            .list_queues(request.queue_name_prefix.as_deref().unwrap_or(""))
-            .await;
+        let mut urls = self.list_queues(request.queue_name_prefix.as_deref().unwrap_or("")).await;
         if let Some(token) = &request.next_token {
             urls.retain(|url| url > token);
         }
         let more = urls.len() > page.unwrap_or(limits::LISTED_QUEUES_MAX);
         urls.truncate(page.unwrap_or(limits::LISTED_QUEUES_MAX));
         // AWS pages only if asked for a page size.
-        let next_token = if more && page.is_some() {
-            urls.last().cloned()
-        } else {
-            None
-        };
-        written(&answer::ListQueues {
-            queue_urls: urls,
-            next_token,
-        })
+        let next_token = if more && page.is_some() { urls.last().cloned() } else { None };
+        written(&answer::ListQueues { queue_urls: urls, next_token })
     }
 }
 
@@ -234,24 +212,15 @@ fn written(answer: &impl Serialize) -> Result<Vec<u8>, SqsError> {
 }
 
 fn refusal(error: &SqsError) -> Answer {
-    let body = answer::Refusal {
-        shape: error.kind.shape(),
-        message: &error.message,
-    };
+    let body = answer::Refusal { shape: error.kind.shape(), message: &error.message };
     let body = serde_json::to_vec(&body).unwrap_or_default();
     (error.kind.status(), body, headers(Some(error.kind)))
 }
 
 fn headers(refused: Option<ErrorKind>) -> Vec<(String, String)> {
-    let mut headers = vec![(
-        "content-type".to_owned(),
-        "application/x-amz-json-1.0".to_owned(),
-    )];
+    let mut headers = vec![("content-type".to_owned(), "application/x-amz-json-1.0".to_owned())];
     if let Some(kind) = refused {
-        headers.push((
-            "x-amzn-query-error".to_owned(),
-            format!("{};Sender", kind.code()),
-        ));
+        headers.push(("x-amzn-query-error".to_owned(), format!("{};Sender", kind.code())));
     }
     headers
 }

@@ -57,10 +57,7 @@ impl Walk {
         if fifo {
             attributes.insert("FifoQueue".to_owned(), "true".to_owned());
         }
-        let dead_url = engine
-            .create_queue(&format!("dead{suffix}"), &attributes)
-            .await
-            .unwrap();
+        let dead_url = engine.create_queue(&format!("dead{suffix}"), &attributes).await.unwrap();
         if kind != Kind::SmallWindow {
             let policy = format!(
                 r#"{{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead{suffix}","maxReceiveCount":{RECEIVES_MAX}}}"#
@@ -69,25 +66,9 @@ impl Walk {
         }
         let retention_s = (RETENTION_MS / 1_000).to_string();
         attributes.insert("MessageRetentionPeriod".to_owned(), retention_s);
-        let url = engine
-            .create_queue(&format!("work{suffix}"), &attributes)
-            .await
-            .unwrap();
-        let model = Model {
-            kind,
-            fifo,
-            messages: Vec::new(),
-            seen: HashMap::new(),
-            numbers: 0,
-        };
-        Self {
-            engine,
-            url,
-            dead_url,
-            model,
-            dice: Dice(seed),
-            handles: Vec::new(),
-        }
+        let url = engine.create_queue(&format!("work{suffix}"), &attributes).await.unwrap();
+        let model = Model { kind, fifo, messages: Vec::new(), seen: HashMap::new(), numbers: 0 };
+        Self { engine, url, dead_url, model, dice: Dice(seed), handles: Vec::new() }
     }
 
     async fn step(&mut self) {
@@ -115,23 +96,14 @@ impl Walk {
         let number = self.model.numbers;
         let group = format!("g{}", self.dice.below(4));
         let deduplication = format!("d{}", self.dice.below(200));
-        let delay_s = if self.model.fifo {
-            0
-        } else {
-            self.dice.below(4)
-        };
+        let delay_s = if self.model.fifo { 0 } else { self.dice.below(4) };
         let mut message = OutgoingMessage::new(number.to_string());
         if self.model.fifo {
             message = message.in_group(&group, &deduplication);
         } else {
             message.delay_s = Some(u32::try_from(delay_s).unwrap());
         }
-        let id = self
-            .engine
-            .send(&self.url, message)
-            .await
-            .unwrap()
-            .message_id;
+        let id = self.engine.send(&self.url, message).await.unwrap().message_id;
         if self.model.fifo
             && let Some((sent_ms, first)) = self.model.seen.get(&deduplication)
             && sent_ms + DEDUPLICATION_MS > now_ms
@@ -157,18 +129,12 @@ impl Walk {
         let max_messages = u32::try_from(self.dice.below(4)).unwrap() + 1;
         let visibility_s = [0, 1, 3, 10][usize::try_from(self.dice.below(4)).unwrap()];
         let now_ms = self.engine.now_ms();
-        let receive = Receive {
-            max_messages,
-            wait_s: Some(0),
-            visibility_s: Some(visibility_s),
-        };
+        let receive = Receive { max_messages, wait_s: Some(0), visibility_s: Some(visibility_s) };
         let ready = self.model.ready(now_ms);
         let got = self.engine.receive(&self.url, receive).await.unwrap();
         let moved = self.drain_dead_letters().await;
         self.judge(&ready, &got, &moved, max_messages as usize);
-        self.model
-            .messages
-            .retain(|message| !moved.contains(&message.id));
+        self.model.messages.retain(|message| !moved.contains(&message.id));
         for message in got {
             let known = self.model.find(&message.message_id).unwrap();
             known.receives += 1;
@@ -177,8 +143,7 @@ impl Walk {
             known.in_flight = true;
             known.visible_at_ms = now_ms + u64::from(visibility_s) * 1_000;
             known.handle.clone_from(&message.receipt_handle);
-            self.handles
-                .push((message.message_id, message.receipt_handle));
+            self.handles.push((message.message_id, message.receipt_handle));
         }
         self.model.let_time_pass(now_ms);
     }
@@ -194,39 +159,17 @@ impl Walk {
         let is_dead = |message: &&Known| {
             self.model.kind != Kind::SmallWindow && message.receives >= RECEIVES_MAX
         };
-        let alive: Vec<&str> = ready
-            .iter()
-            .filter(|m| !is_dead(m))
-            .map(|m| m.id.as_str())
-            .collect();
-        let dead: BTreeSet<&str> = ready
-            .iter()
-            .filter(is_dead)
-            .map(|m| m.id.as_str())
-            .collect();
-        assert_eq!(
-            got.len(),
-            max_messages.min(alive.len()),
-            "as many as there are"
-        );
-        assert!(
-            moved.iter().all(|id| dead.contains(id.as_str())),
-            "only what is due moves"
-        );
+        let alive: Vec<&str> =
+            ready.iter().filter(|m| !is_dead(m)).map(|m| m.id.as_str()).collect();
+        let dead: BTreeSet<&str> = ready.iter().filter(is_dead).map(|m| m.id.as_str()).collect();
+        assert_eq!(got.len(), max_messages.min(alive.len()), "as many as there are");
+        assert!(moved.iter().all(|id| dead.contains(id.as_str())), "only what is due moves");
         if got.len() < max_messages {
-            assert_eq!(
-                moved.len(),
-                dead.len(),
-                "an exhausted queue has moved all that is due"
-            );
+            assert_eq!(moved.len(), dead.len(), "an exhausted queue has moved all that is due");
         }
         let got_ids: Vec<&str> = got.iter().map(|m| m.message_id.as_str()).collect();
         if !self.model.fifo {
-            assert_eq!(
-                got_ids,
-                alive[..got_ids.len()],
-                "in the order of visibility"
-            );
+            assert_eq!(got_ids, alive[..got_ids.len()], "in the order of visibility");
             return;
         }
         let mut by_group: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -241,40 +184,24 @@ impl Walk {
         assert_eq!(runs, by_group.len(), "one group after the other");
         for (group, ids) in by_group {
             let of_group = ready.iter().filter(|m| m.group == group);
-            let expected: Vec<&str> = of_group
-                .filter(|m| !is_dead(m))
-                .map(|m| m.id.as_str())
-                .collect();
-            assert_eq!(
-                ids,
-                expected[..ids.len()],
-                "a group is served from its head"
-            );
-            assert!(
-                ids.len() == expected.len() || group == last,
-                "and to its end"
-            );
+            let expected: Vec<&str> =
+                of_group.filter(|m| !is_dead(m)).map(|m| m.id.as_str()).collect();
+            assert_eq!(ids, expected[..ids.len()], "a group is served from its head");
+            assert!(ids.len() == expected.len() || group == last, "and to its end");
         }
     }
 
     /// Takes everything out of the dead-letter queue.
     async fn drain_dead_letters(&self) -> BTreeSet<String> {
         let mut ids = BTreeSet::new();
-        let receive = Receive {
-            max_messages: 10,
-            wait_s: Some(0),
-            visibility_s: Some(30),
-        };
+        let receive = Receive { max_messages: 10, wait_s: Some(0), visibility_s: Some(30) };
         loop {
             let messages = self.engine.receive(&self.dead_url, receive).await.unwrap();
             if messages.is_empty() {
                 return ids;
             }
             for message in messages {
-                self.engine
-                    .delete(&self.dead_url, &message.receipt_handle)
-                    .await
-                    .unwrap();
+                self.engine.delete(&self.dead_url, &message.receipt_handle).await.unwrap();
                 assert!(ids.insert(message.message_id), "moved once");
             }
         }
@@ -314,15 +241,8 @@ impl Walk {
         };
         let visibility_s = u32::try_from(self.dice.below(5)).unwrap();
         let now_ms = self.engine.now_ms();
-        let answered = self
-            .engine
-            .change_visibility(&self.url, &handle, visibility_s)
-            .await;
-        match self
-            .model
-            .is_current(&handle)
-            .map(|message| message.in_flight)
-        {
+        let answered = self.engine.change_visibility(&self.url, &handle, visibility_s).await;
+        match self.model.is_current(&handle).map(|message| message.in_flight) {
             Some(true) => {
                 answered.unwrap();
                 let known = self.model.find(&id).unwrap();
@@ -338,9 +258,7 @@ impl Walk {
         let now_ms = self.engine.now_ms();
         let attributes = self.engine.attributes(&self.url).await.unwrap();
         let count = |suffix: &str| {
-            attributes[&format!("ApproximateNumberOfMessages{suffix}")]
-                .parse::<usize>()
-                .unwrap()
+            attributes[&format!("ApproximateNumberOfMessages{suffix}")].parse::<usize>().unwrap()
         };
         let waiting = self.model.messages.iter().filter(|m| !m.in_flight);
         let visible = waiting.filter(|m| m.visible_at_ms <= now_ms).count();

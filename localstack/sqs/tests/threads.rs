@@ -30,11 +30,7 @@ async fn send(engine: Engine, url: String, sender: usize, fifo: bool) {
 }
 
 async fn poll(engine: Engine, url: String, poller: usize) -> Vec<String> {
-    let receive = Receive {
-        max_messages: 2,
-        wait_s: Some(20),
-        visibility_s: Some(600),
-    };
+    let receive = Receive { max_messages: 2, wait_s: Some(20), visibility_s: Some(600) };
     let mut bodies = Vec::new();
     loop {
         let messages = engine.receive(&url, receive).await.unwrap();

@@ -6,8 +6,8 @@ use clap::Args;
 use everlog::answer::Reply;
 use everlog::command::{Start, Verb};
 use everlog::event::Ending;
-use everlog::id::{CommandId, WorkflowId};
-use everlog::journal::upload_id;
+use everlog::id::{CommandId, WorkflowId, hash16};
+use everlog::journal::{Loaded, LogKey, upload_id};
 use everlog::plan::{PlanRef, compile};
 use serde_json::json;
 
@@ -62,7 +62,7 @@ pub(super) async fn run(global: &Global, args: &RunArgs) -> Result<u8, Failure> 
 /// Starts a plan, or goes on with it, and carries it to its end.
 pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
     let mut session = Session::open(global, &job.plan.queues).await?;
-    let owner = session.work(&job.plan.queues, usize::from(job.workers), job.pace).await?;
+    let mut owner = session.work(&job.plan.queues, usize::from(job.workers), job.pace).await?;
     let again = start(global, &session, &job).await?;
     if !global.json {
         let how = match (again, owner) {
@@ -72,14 +72,24 @@ pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
         };
         eprintln!("workflow {} {how}", job.id);
     }
-    let ended = watch::watch(global, &session, &job.id).await?;
+    let (ended, key, loaded) = loop {
+        match to_the_end(global, &session, &job).await {
+            // The owner of the file went away: somebody else is it now, perhaps we.
+            Err(Failure::Stack(_)) if !owner => {
+                drop(session);
+                session = Session::open(global, &job.plan.queues).await?;
+                let workers = usize::from(job.workers);
+                owner = session.work(&job.plan.queues, workers, job.pace).await?;
+            }
+            other => break other?,
+        }
+    };
     let Ended::Closed(ending) = ended else {
         if !global.json {
             eprintln!("interrupted; the same command line goes on");
         }
         return Ok(130);
     };
-    let (key, loaded) = session.load(&job.id).await?;
     let cost = Cost::of(session.fleet().journal().meter());
     let run = loaded.state.run.as_ref();
     let took_ms = run.map_or(0, |run| loaded.state.closed_at.since(run.started_at));
@@ -114,6 +124,17 @@ pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
     Ok(code(ending))
 }
 
+/// Follows a workflow to its end, and reads what became of it.
+async fn to_the_end(
+    global: &Global,
+    session: &Session,
+    job: &Job,
+) -> Result<(Ended, LogKey, Loaded), Failure> {
+    let ended = watch::watch(global, session, &job.id).await?;
+    let (key, loaded) = session.load(&job.id).await?;
+    Ok((ended, key, loaded))
+}
+
 pub(super) fn code(ending: Ending) -> u8 {
     match ending {
         Ending::Completed => 0,
@@ -125,13 +146,14 @@ pub(super) fn code(ending: Ending) -> u8 {
 
 /// Whether it had been started before.
 async fn start(global: &Global, session: &Session, job: &Job) -> Result<bool, Failure> {
-    let id =
-        CommandId::new(format!("start-{}", &job.id.as_str()[..job.id.as_str().len().min(240)]));
+    // Another plan under the same id is another start, and a conflict.
+    let hash = hash16(&[job.id.as_str().as_bytes(), &spec_bytes(job)]);
+    let id = CommandId::new(format!("start-{}", everlog::id::DispatchKey(hash)));
     let id = id.map_err(|e| Failure::Usage(e.to_string()))?;
     // A plan too large for a message goes ahead of the start that names it.
     let plan = compile(&job.plan.spec).map_err(|e| Failure::Usage(e.to_string()))?;
     let mut start = Start { workflow_type: job.plan.spec.name.clone(), ..Start::default() };
-    if serde_json::to_vec(&job.plan.spec).map_or(0, |b| b.len()) > INLINE_BYTES_MAX {
+    if spec_bytes(job).len() > INLINE_BYTES_MAX {
         let partition = everlog::journal::keys::partition(&global.namespace, &job.id);
         let journal = session.fleet().journal();
         let stored = journal.put_plan(&partition, upload_id(&id), &std::sync::Arc::new(plan)).await;
@@ -148,6 +170,10 @@ async fn start(global: &Global, session: &Session, job: &Job) -> Result<bool, Fa
         Reply::Unchanged => Ok(true),
         Reply::Rejected { rejection, .. } => Err(Failure::Refused(rejection)),
     }
+}
+
+fn spec_bytes(job: &Job) -> Vec<u8> {
+    serde_json::to_vec(&job.plan.spec).unwrap_or_default()
 }
 
 /// Bytes of a plan that travel in the start command.

@@ -14,7 +14,7 @@ use super::{Failure, Global};
 use crate::mapping;
 use crate::stack::Stack;
 use crate::worker::running::Running;
-use crate::worker::{Pace, Pool, lose};
+use crate::worker::{Pace, Pool, Underway, lose};
 
 /// Tries of a command that is given back.
 const TRIES: u32 = 20;
@@ -61,6 +61,7 @@ impl Session {
             sqs: backend.sqs().clone(),
             running: Some(Arc::new(running)),
             pace,
+            underway: Underway::default(),
             name: name.map_err(|e| Failure::stack(&e))?,
         };
         self.tasks.push(mapping::start(fleet, backend.sqs()));

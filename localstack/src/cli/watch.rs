@@ -3,11 +3,12 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use everlog::event::{Ending, Event, Outcome, Target};
+use everlog::event::{Ending, Event, Outcome, Target, WaitEnd};
 use everlog::id::WorkflowId;
 use everlog::journal::{Loaded, LogKey};
 use everlog::state::{Phase, State};
 use indicatif::{ProgressBar, ProgressStyle};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::session::Session;
 use super::{Failure, Global};
@@ -33,7 +34,13 @@ pub(super) async fn watch(
 ) -> Result<Ended, Failure> {
     let (key, mut loaded) = session.load(workflow).await?;
     let mut view = View::new(global, &loaded.state);
-    let interrupt = tokio::signal::ctrl_c();
+    let mut terminate = signal(SignalKind::terminate()).map_err(|e| Failure::stack(&e))?;
+    let interrupt = async {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+    };
     tokio::pin!(interrupt);
     loop {
         if let Some(ending) = loaded.state.ending() {
@@ -42,7 +49,7 @@ pub(super) async fn watch(
             return Ok(Ended::Closed(ending));
         }
         tokio::select! {
-            _ = &mut interrupt => {
+            () = &mut interrupt => {
                 view.done();
                 return Ok(Ended::Interrupted);
             }
@@ -157,7 +164,12 @@ impl View {
             }
             Event::TimerFired(everlog::event::TimerKey::Node(at)) => format!("  ✓ {}", node(at)),
             Event::Listening(at, _) => format!("  ◌ {} waits for a signal", node(at)),
-            Event::WaitEnded(at, _) => format!("  ✓ {} heard its signal", node(at)),
+            Event::WaitEnded(at, WaitEnd::TimedOut) => {
+                format!("  ✗ {} heard no signal in time", node(at))
+            }
+            Event::WaitEnded(at, WaitEnd::Signal(_)) => {
+                format!("  ✓ {} heard its signal", node(at))
+            }
             Event::Paused(_) => "  paused".into(),
             Event::Resumed => "  resumed".into(),
             Event::CancelRequested(_) => "  is being cancelled".into(),

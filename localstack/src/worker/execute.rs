@@ -1,6 +1,7 @@
 //! What a task does here: run a command, or let its measured run time pass.
 
 use std::process::Stdio;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use everlog::command::Ended;
@@ -10,13 +11,15 @@ use everlog::limits;
 use everlog::message::Dispatch;
 use everlog::payload::Payload;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 /// Bytes of standard error that a failure repeats.
 const STDERR_BYTES_MAX: usize = 2_000;
 /// Bytes of standard output that an output keeps.
 const OUTPUT_BYTES_MAX: usize = limits::PAYLOAD_BYTES_MAX - 1_024;
+/// How long pipes are read after the command itself has ended.
+const DRAIN: Duration = Duration::from_secs(1);
 
 /// How fast measured run times pass: 1 is real time, 0 not at all.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,6 +75,7 @@ async fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
+        .process_group(0)
         .spawn();
     let mut child = match spawned {
         Ok(child) => child,
@@ -84,6 +88,7 @@ async fn run(
             let _ = pipe.write_all(stdin.as_bytes()).await;
         });
     }
+    let _group = Group(child.id());
     match limit {
         Some(limit) => match tokio::time::timeout(limit, finish(child)).await {
             Ok(ended) => ended,
@@ -93,43 +98,85 @@ async fn run(
     }
 }
 
-async fn finish(child: Child) -> Ended {
-    let ended = match child.wait_with_output().await {
-        Ok(ended) => ended,
+/// A child's process group: whatever it started ends with it.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let pid = self.0.and_then(|id| i32::try_from(id).ok());
+        if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
+            // It is an error if all of it has ended already.
+            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// The end of what a pipe holds: up to `keep` bytes of its beginning, and how
+/// many there were. What exceeds them is read and let go.
+async fn read(pipe: Option<impl AsyncRead + Unpin>, keep: usize, kept: &Mutex<Vec<u8>>) {
+    let Some(mut pipe) = pipe else { return };
+    let mut buffer = vec![0; 16 * 1024];
+    while let Ok(count) = pipe.read(&mut buffer).await {
+        if count == 0 {
+            return;
+        }
+        if let Ok(mut kept) = kept.lock() {
+            let room = keep.saturating_sub(kept.len());
+            kept.extend_from_slice(&buffer[..count.min(room)]);
+        }
+    }
+}
+
+async fn finish(mut child: Child) -> Ended {
+    let (stdout, stderr) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let reading = async {
+        tokio::join!(read(out, OUTPUT_BYTES_MAX + 1, &stdout), read(err, STDERR_BYTES_MAX, &stderr),)
+    };
+    tokio::pin!(reading);
+    let mut drained = false;
+    let status = loop {
+        tokio::select! {
+            status = child.wait() => break status,
+            _ = &mut reading, if !drained => drained = true,
+        }
+    };
+    // A process that the command left behind may hold the pipes open.
+    if !drained {
+        let _ = tokio::time::timeout(DRAIN, reading).await;
+    }
+    let taken = |kept: &Mutex<Vec<u8>>| kept.lock().map(|kept| kept.clone()).unwrap_or_default();
+    let status = match status {
+        Ok(status) => status,
         Err(error) => return failed("not-awaited", error.to_string(), None),
     };
-    let output = String::from_utf8_lossy(&ended.stdout).trim_end().to_owned();
-    if ended.status.success() {
-        return Ended::Succeeded { output: payload(output) };
+    let (stdout, stderr) = (taken(&stdout), taken(&stderr));
+    if status.success() {
+        return payload(&stdout);
     }
-    let stderr = String::from_utf8_lossy(&ended.stderr);
-    let stderr = stderr.trim_end();
-    let from = stderr.len().saturating_sub(STDERR_BYTES_MAX);
-    let from = (from..=stderr.len()).find(|at| stderr.is_char_boundary(*at)).unwrap_or(0);
-    let kind = match ended.status.code() {
+    let kind = match status.code() {
         Some(code) => format!("exit-{code}"),
         None => "killed".to_owned(),
     };
-    failed(&kind, stderr[from..].to_owned(), None)
+    failed(&kind, String::from_utf8_lossy(&stderr).trim_end().to_owned(), None)
 }
 
-/// Standard output as an output: JSON if it is, else text, cut to what fits.
-fn payload(mut text: String) -> Option<Payload> {
+/// Standard output as an output: JSON if it is, else text; too much is a
+/// failure, since half an output would mislead whoever takes it.
+fn payload(stdout: &[u8]) -> Ended {
+    let text = String::from_utf8_lossy(stdout).trim_end().to_owned();
     if text.is_empty() {
-        return None;
+        return Ended::Succeeded { output: None };
     }
-    if let Some(value) =
-        serde_json::from_str(&text).ok().and_then(|v: Value| Payload::json(&v).ok())
-    {
-        return Some(value);
-    }
-    let mut keep = OUTPUT_BYTES_MAX / 6;
-    if text.len() > keep {
-        while !text.is_char_boundary(keep) {
-            keep -= 1;
+    let value = match serde_json::from_str::<Payload>(&text) {
+        Ok(json) => Ok(json),
+        Err(_) => Payload::json(&Value::String(text)),
+    };
+    match value {
+        Ok(output) if stdout.len() <= OUTPUT_BYTES_MAX => Ended::Succeeded { output: Some(output) },
+        _ => {
+            let what = format!("expected at most {OUTPUT_BYTES_MAX} bytes of standard output");
+            failed("output-too-large", what, None)
         }
-        text.truncate(keep);
-        text.push_str("… (cut)");
     }
-    Payload::json(&Value::String(text)).ok()
 }

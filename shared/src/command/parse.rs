@@ -4,9 +4,10 @@
 //! comes from `serde_path_to_error`. Bounds that types can't say are checked
 //! after that, in [`check`].
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Append, Command, Intent, Start, Verb};
+use super::{Append, AttemptId, Command, Intent, Start, Verb};
 use crate::answer::{Answer, InvalidInput, Rejection, Reply};
 use crate::id::{CommandId, Namespace, QueueName, WorkflowId};
 use crate::limits;
@@ -60,25 +61,39 @@ pub fn parse(body: &str) -> Result<Command, Box<Unreadable>> {
         },
         Err(error) => {
             let path = error.path().to_string();
-            Err(invalid(&path, error.inner()))
+            Err(invalid(body, &path, error.inner()))
         }
     };
     checked.map_err(|invalid| Box::new(salvage(body, invalid)))
 }
 
-fn invalid(path: &str, error: &serde_json::Error) -> InvalidInput {
+fn invalid(body: &str, path: &str, error: &serde_json::Error) -> InvalidInput {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(before, _)| before);
-    let field = if path == "." { "body" } else { path };
+    // `?` stands for a field whose name did not come.
+    let path = path.trim_end_matches(['.', '?']);
+    let field = if path.is_empty() { "body" } else { path };
     if error.is_syntax() || error.is_eof() {
+        // An object of no or of several alternatives counts as a fault of syntax.
+        if text == "expected value" && serde_json::from_str::<IgnoredAny>(body).is_ok() {
+            return InvalidInput::new(field, "exactly one alternative", "none or several");
+        }
         return InvalidInput::new(field, "well-formed JSON", text);
     }
-    if let Some(rest) = text.strip_prefix("missing field ") {
-        let name = rest.trim_matches('`');
-        let field = if field == "body" { name.to_owned() } else { format!("{field}.{name}") };
-        return InvalidInput::new(field, "to be given", "nothing");
+    let within = |name: &str| {
+        let name = name.trim_matches('`');
+        if field == "body" { name.to_owned() } else { format!("{field}.{name}") }
+    };
+    if let Some(name) = text.strip_prefix("missing field ") {
+        return InvalidInput::new(within(name), "to be given", "nothing");
     }
-    match text.split_once(", expected ") {
+    if let Some(name) = text.strip_prefix("duplicate field ") {
+        return InvalidInput::new(within(name), "to be given once", "twice");
+    }
+    if let Some(found) = text.strip_suffix(", there are no fields") {
+        return InvalidInput::new(field, "no fields", found);
+    }
+    match text.rsplit_once(", expected ") {
         Some((found, limit)) => {
             let found = found.split_once(": ").map_or(found, |(_, value)| value);
             InvalidInput::new(field, limit, found)
@@ -115,14 +130,21 @@ fn check(command: &Command) -> Result<(), InvalidInput> {
             }
             _ => Ok(()),
         },
-        Verb::Claim(_)
-        | Verb::Receipt(_)
-        | Verb::Heartbeat(_)
-        | Verb::Settle(_)
-        | Verb::Signal(_)
-        | Verb::Resume(_) => Ok(()),
+        Verb::Receipt(evidence) | Verb::Heartbeat(evidence) => check_attempt(&evidence.attempt),
+        Verb::Settle(settle) => check_attempt(&settle.attempt),
+        Verb::Claim(_) | Verb::Signal(_) | Verb::Resume(_) => Ok(()),
     };
     verb.map_err(|e| e.under(command.command.name()).under("command"))
+}
+
+fn check_attempt(attempt: &AttemptId) -> Result<(), InvalidInput> {
+    if attempt.activation == 0 {
+        return Err(InvalidInput::new("attempt.activation", "at least 1", 0));
+    }
+    if attempt.attempt == 0 {
+        return Err(InvalidInput::new("attempt.attempt", "at least 1", 0));
+    }
+    Ok(())
 }
 
 fn check_start(start: &Start) -> Result<(), InvalidInput> {

@@ -18,7 +18,7 @@ pub(super) fn advance(draft: &mut Draft) -> Result<(), FoldError> {
     loop {
         let before = draft.size();
         run_ready(draft, &plan)?;
-        if draft.size() == before || draft.full() {
+        if draft.size() == before {
             break;
         }
     }
@@ -31,16 +31,18 @@ fn run_ready(draft: &mut Draft, plan: &Plan) -> Result<(), FoldError> {
     }
     let ready: Vec<u32> = draft.state().nodes.ready().collect();
     for at in ready {
-        match &plan.node(at).work {
-            Work::Task(_) if !may_prepare(draft.state()) => {
-                if !plan.has_waits() {
-                    break;
-                }
+        let work = &plan.node(at).work;
+        if matches!(work, Work::Task(_)) && !may_prepare(draft.state()) {
+            if plan.has_waits() {
+                continue;
             }
-            Work::Task(_) if draft.full() => {
-                draft.continues(true);
-                break;
-            }
+            break;
+        }
+        if draft.full() {
+            draft.continues(true);
+            break;
+        }
+        match work {
             Work::Task(_) => draft.emit(Event::Prepared(Target::Planned(at), 1, None, None))?,
             Work::Sleep(ms) => {
                 let timer = TimerKey::Node(at);

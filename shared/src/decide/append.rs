@@ -23,8 +23,11 @@ pub(super) fn append(
     }
     require_driven(state)?;
     require_owner(state, append.owner.as_ref())?;
-    let armed = append.timers.iter().filter(|t| t.fire_at.is_some()).count();
-    if state.timers.len() + armed > limits::TIMERS_MAX {
+    let armed = append.timers.iter().filter(|change| {
+        let timer = TimerKey::Named(change.timer.clone());
+        change.fire_at.is_some() && !state.timers.contains_key(&timer)
+    });
+    if state.timers.len() + armed.count() > limits::TIMERS_MAX {
         let limit = limits::TIMERS_MAX as u64;
         return Err(
             Rejection::Exhausted { what: "the number of armed timers".into(), limit }.into()
@@ -33,15 +36,17 @@ pub(super) fn append(
     // Everything that may refuse comes before the first fact is emitted.
     let mut trial = draft.clone();
     let mut decided = Decided::default();
-    for intent in &append.prepare {
-        let one = attempt::prepare(&mut trial, context, append.owner.as_ref(), intent)?;
+    let owner = append.owner.as_ref();
+    for (at, intent) in append.prepare.iter().enumerate() {
+        let field = format!("command.append.prepare[{at}]");
+        let one = attempt::prepare(&mut trial, context, owner, intent, &field)?;
         decided.dispatch_keys.extend(one.dispatch_keys);
     }
     for event in &append.events {
         draft.emit(Event::Appended(event.kind.clone(), event.payload.clone()))?;
     }
     for intent in &append.prepare {
-        attempt::prepare(draft, context, append.owner.as_ref(), intent)?;
+        attempt::prepare(draft, context, owner, intent, "")?;
     }
     for change in &append.timers {
         change_timer(draft, change)?;

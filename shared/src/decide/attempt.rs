@@ -13,6 +13,7 @@ pub(super) fn prepare(
     context: &Context,
     owner: Option<&Owner>,
     intent: &Intent,
+    field: &str,
 ) -> Result<Decided, Refused> {
     let state = draft.state();
     if state.run.is_none() {
@@ -39,7 +40,7 @@ pub(super) fn prepare(
         (Some(_), None) => return Err(Rejection::Paused.into()),
         (None, None) => {}
     }
-    next_of(state, &target, n)?;
+    next_of(state, &target, n, field)?;
     within_caps(state, context)?;
     let not_before = intent.not_before.filter(|at| *at > draft.time());
     draft.emit(Event::Prepared(target, n, not_before, Some(Box::new(work))))?;
@@ -63,19 +64,25 @@ fn prepared_before(
             what: "the attempt was prepared with other content".into(),
         });
     }
-    let settled = state.settled.get(target).and_then(|all| all.get(n as usize - 1));
-    Ok(settled.map(|_| 0))
+    Ok(settled(state, target, n).map(|_| 0))
 }
 
 /// Attempt n + 1 exists only if attempt n failed.
-fn next_of(state: &State, target: &Target, n: u32) -> Result<(), Rejection> {
-    if state.attempts.contains_key(target) {
-        return Err(Rejection::Conflict { what: "an earlier attempt is unsettled".into() });
-    }
+fn next_of(state: &State, target: &Target, n: u32, field: &str) -> Result<(), Rejection> {
     let settled = state.settled.get(target).map_or(&[][..], Vec::as_slice);
-    let next = u32::try_from(settled.len()).unwrap_or(u32::MAX).saturating_add(1);
-    if n != next {
-        return Err(InvalidInput::new("attempt", format!("the next attempt, {next}"), n).into());
+    let live = state.attempts.get(target).map(|attempt| attempt.n);
+    let latest = live.unwrap_or(u32::try_from(settled.len()).unwrap_or(u32::MAX));
+    if latest == 0 && n != 1 {
+        let field = format!("{field}.attempt");
+        return Err(InvalidInput::new(field, "the first attempt, 1", n).into());
+    }
+    if n != latest.saturating_add(1) {
+        let what = format!("attempt {n} does not follow attempt {latest}");
+        return Err(Rejection::Conflict { what });
+    }
+    if live.is_some() {
+        let state = format!("waiting for attempt {latest} to settle");
+        return Err(Rejection::WrongState { state });
     }
     match settled.last().map(|s| s.kind) {
         None | Some(Ended::Failed | Ended::TimedOut | Ended::Lost) => Ok(()),
@@ -190,8 +197,13 @@ pub(super) fn heartbeat(
     evidence: &Evidence,
 ) -> Result<Decided, Refused> {
     let state = draft.state();
-    let Spoken::Live(target) = spoken(state, context, &evidence.attempt)? else {
-        return Ok(Decided { directive: Some(Directive::Stop), ..Decided::repeat(0) });
+    let target = match spoken(state, context, &evidence.attempt) {
+        Ok(Spoken::Live(target)) => target,
+        // Settled, or dropped when the run ended: either way it is gone.
+        Ok(Spoken::Settled(..)) | Err(Rejection::WrongState { .. }) => {
+            return Ok(Decided { directive: Some(Directive::Stop), ..Decided::repeat(0) });
+        }
+        Err(other) => return Err(other.into()),
     };
     let watched = state.timeouts(&target).heartbeat_ms.is_some();
     match &state.attempts[&target].stage {

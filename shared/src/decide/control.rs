@@ -10,8 +10,13 @@ use crate::limits;
 use crate::plan::Work;
 use crate::state::{Life, State};
 
-/// Whether the command was answered before, as far as memory and log tell.
-fn repeated(state: &State, context: &Context, hash: CommandHash) -> Result<Option<u64>, Refused> {
+/// Whether the command was answered before, as far as this batch, memory and
+/// log tell.
+fn repeated(draft: &Draft, context: &Context, hash: CommandHash) -> Result<Option<u64>, Refused> {
+    let state = draft.state();
+    if draft.answers(hash) {
+        return Ok(Some(draft.at().commit));
+    }
     if let Some(commit) = state.memory.find(hash) {
         return Ok(Some(commit));
     }
@@ -28,17 +33,18 @@ pub(super) fn signal(
     hash: CommandHash,
     signal: &Signal,
 ) -> Result<Decided, Refused> {
-    let state = draft.state();
-    if let Some(commit) = repeated(state, context, hash)? {
+    if let Some(commit) = repeated(draft, context, hash)? {
         return Ok(Decided::repeat(commit));
     }
+    let state = draft.state();
     match state.life {
         Life::Nothing => draft.note(Note::Opened)?,
         Life::Unborn => {}
         _ => require_open(state)?,
     }
+    let taken_at_once = listener(draft.state(), &signal.name).is_some();
     let buffered: usize = draft.state().signals.values().map(std::collections::VecDeque::len).sum();
-    if buffered >= limits::SIGNALS_BUFFERED_MAX {
+    if buffered >= limits::SIGNALS_BUFFERED_MAX && !taken_at_once {
         let what = "the number of signals that wait".into();
         let limit = limits::SIGNALS_BUFFERED_MAX as u64;
         return Err(Rejection::Exhausted { what, limit }.into());
@@ -66,10 +72,10 @@ pub(super) fn pause(
     hash: CommandHash,
     barrier: &Barrier,
 ) -> Result<Decided, Refused> {
-    let state = draft.state();
-    if let Some(commit) = repeated(state, context, hash)? {
+    if let Some(commit) = repeated(draft, context, hash)? {
         return Ok(Decided::repeat(commit));
     }
+    let state = draft.state();
     require_open(state)?;
     match (state.cancel, state.paused) {
         (Some(_), _) => Err(Rejection::Cancelled.into()),
@@ -86,10 +92,10 @@ pub(super) fn resume(
     context: &Context,
     hash: CommandHash,
 ) -> Result<Decided, Refused> {
-    let state = draft.state();
-    if let Some(commit) = repeated(state, context, hash)? {
+    if let Some(commit) = repeated(draft, context, hash)? {
         return Ok(Decided::repeat(commit));
     }
+    let state = draft.state();
     require_open(state)?;
     if state.paused.is_none() {
         return Ok(Decided::repeat(state.card_commit));
@@ -108,7 +114,7 @@ pub(super) fn cancel(
     let state = draft.state();
     match (state.life, state.cancel) {
         (Life::Closed(Ending::Cancelled), _) => return Ok(Decided::repeat(state.card_commit)),
-        (Life::Open, Some(cancel)) if !cancel.deadline => {
+        (Life::Open, Some(cancel)) => {
             return Ok(Decided::repeat(cancel.commit));
         }
         _ => require_open(state)?,

@@ -48,7 +48,8 @@ impl Draft {
             answers: Vec::new(),
             dispatches: 0,
             bytes: 0,
-            continues: false,
+            // What is left over stays so until `advance` has been there.
+            continues: state.continues.is_some(),
         }
     }
 
@@ -128,6 +129,11 @@ impl Draft {
     pub fn full(&self) -> bool {
         self.dispatches >= limits::COMMIT_DISPATCHES_MAX
             || self.bytes >= limits::COMMIT_BYTES_SOFT_MAX
+    }
+
+    /// Whether the commit answers this command already.
+    pub(super) fn answers(&self, command: CommandHash) -> bool {
+        self.answers.contains(&command)
     }
 
     /// The commit answers this command.

@@ -31,7 +31,8 @@ pub fn look(draft: &mut Draft, context: &Context, look: Look) -> Result<(), Refu
         }
         Life::Nothing | Life::Unborn | Life::Closed(_) | Life::Abandoned | Life::Deleted => {}
     }
-    if draft.is_empty() && look == Look::Alarm {
+    let left_over = draft.state().open() && draft.state().continues.is_some();
+    if draft.is_empty() && (look == Look::Alarm || left_over) {
         draft.note(Note::Looked)?;
     }
     Ok(())
@@ -62,7 +63,17 @@ fn look_at_open(draft: &mut Draft, context: &Context) -> Result<(), Refused> {
         return Ok(());
     }
     advance::advance(draft)?;
+    if more_due(draft.state(), now) {
+        draft.continues(true);
+    }
     Ok(())
+}
+
+/// Whether something is due that this commit had no room for.
+fn more_due(state: &State, now: Timestamp) -> bool {
+    !due_timers(state, now).is_empty()
+        || !due_waits(state, now).is_empty()
+        || !due_attempts(state, now).is_empty()
 }
 
 fn due_timers(state: &State, now: Timestamp) -> Vec<TimerKey> {

@@ -140,6 +140,7 @@ impl Fleet {
             workflow: key.workflow.clone(),
             incarnation: Some(key.incarnation),
             relay: false,
+            command: None,
         };
         self.to_itself(key, &wake, u32::try_from(delay_s).unwrap_or(900))
     }

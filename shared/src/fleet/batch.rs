@@ -14,6 +14,8 @@ use crate::config::{DEAD_LETTER, WAKE};
 use crate::message::{DeadLetter, Wake};
 use crate::relay::Outgoing;
 
+/// Bytes of a dead letter; SQS takes 1 MiB.
+const LETTER_BYTES_MAX: usize = 1_000_000;
 /// Seconds after which a message that was given back is visible again, at most.
 const GIVE_BACK_S_MAX: i32 = 20;
 
@@ -45,23 +47,44 @@ impl Fleet {
             let incoming: Vec<Incoming> = group
                 .iter()
                 .map(|(message, command)| Incoming {
-                    sent: sent(command, message.sent_at),
+                    sent: sent(command, message.sent_at, now),
                     waiting_since: message.first_received_at.unwrap_or(now),
                     again: message.receive_count > 1,
                     bytes: message.body.len(),
                     command: command.clone(),
                 })
                 .collect();
-            let served = AssertUnwindSafe(self.serve_group(&incoming)).catch_unwind().await;
-            let served: Vec<Served> = served.unwrap_or_else(|panic| {
-                let text = panic_text(&*panic);
-                tracing::error!(text, "a handler panicked");
-                vec![Err(GiveBack::Panicked(text)); incoming.len()]
-            });
+            let serving = async { Ok(self.serve_group(&incoming).await) };
+            let served = self.guarded(serving).await;
+            let served: Vec<Served> = served.unwrap_or_else(|why| vec![Err(why); incoming.len()]);
             let messages = group.iter().map(|(message, _)| message);
             self.finish(messages.zip(&incoming).zip(served), &mut failed).await;
         }
         failed.into_iter().collect()
+    }
+
+    /// Runs a part of an invocation: a panic in it, or the end of the
+    /// invocation's time, fails that part alone. Stopping it anywhere is as if
+    /// the process had died there.
+    pub(super) async fn guarded<T>(
+        &self,
+        part: impl Future<Output = Result<T, GiveBack>>,
+    ) -> Result<T, GiveBack> {
+        let caught = async {
+            let ended = AssertUnwindSafe(part).catch_unwind().await;
+            ended.unwrap_or_else(|panic| {
+                let text = panic_text(&*panic);
+                tracing::error!(text, "a handler panicked");
+                Err(GiveBack::Panicked(text))
+            })
+        };
+        match self.deadline {
+            None => caught.await,
+            Some(deadline) if deadline <= tokio::time::Instant::now() => Err(GiveBack::OutOfTime),
+            Some(deadline) => {
+                tokio::time::timeout_at(deadline, caught).await.unwrap_or(Err(GiveBack::OutOfTime))
+            }
+        }
     }
 
     async fn finish<'a>(
@@ -91,7 +114,6 @@ impl Fleet {
                         "given back"
                     );
                     failed.insert(message.id.clone());
-                    self.make_visible_soon(message).await;
                 }
             }
         }
@@ -114,7 +136,8 @@ impl Fleet {
             namespace: command.namespace.clone(),
             workflow: command.workflow.clone(),
             incarnation: None,
-            relay: true,
+            relay: false,
+            command: Some(command.id.clone()),
         };
         let wake = Outgoing {
             body: serde_json::to_string(&wake).unwrap_or_default(),
@@ -127,15 +150,18 @@ impl Fleet {
         }
         let now = self.clock.now();
         let incoming = Incoming {
-            sent: sent(&command, None),
-            waiting_since: now,
+            sent: sent(&command, None, now),
+            waiting_since: command.issued_at.map_or(now, |at| at.min(now)),
             again: false,
             bytes: body.len(),
             command,
         };
         let served = self.serve_group(std::slice::from_ref(&incoming)).await;
         match served.into_iter().next() {
-            Some(Ok(answer)) => Ok(*answer),
+            Some(Ok(answer)) => {
+                self.cache.served((&incoming.command.id).into());
+                Ok(*answer)
+            }
             Some(Err(why)) => Err(why),
             None => Err(GiveBack::Contended),
         }
@@ -218,18 +244,23 @@ impl Fleet {
 
     /// Moves a message to the dead-letter queue. Whether that worked.
     pub(super) async fn dead_letter(&self, message: &Message, reason: &str) -> bool {
-        let letter = DeadLetter {
+        let mut letter = DeadLetter {
             queue: message.queue.clone(),
             message_id: message.id.clone(),
             reason: reason.to_owned(),
             body: message.body.clone(),
         };
-        let outgoing = Outgoing {
-            body: serde_json::to_string(&letter).unwrap_or_default(),
-            group: "dead-letter".into(),
-            dedup: message.id.clone(),
-            delay_s: 0,
-        };
+        let mut body = serde_json::to_string(&letter).unwrap_or_default();
+        // Escaped, a body may outgrow what a queue takes: its beginning must do.
+        while body.len() > LETTER_BYTES_MAX {
+            let keep = letter.body.len() / 2;
+            let keep = (0..=keep).rev().find(|at| letter.body.is_char_boundary(*at)).unwrap_or(0);
+            letter.body.truncate(keep);
+            letter.body.push_str("… (cut)");
+            body = serde_json::to_string(&letter).unwrap_or_default();
+        }
+        let outgoing =
+            Outgoing { body, group: "dead-letter".into(), dedup: message.id.clone(), delay_s: 0 };
         self.relay.send(DEAD_LETTER, vec![outgoing]).await.is_empty()
     }
 

@@ -40,6 +40,10 @@ impl Fleet {
             let one_life =
                 rest.iter().take_while(|i| i.command.incarnation == rest[0].command.incarnation);
             let rest = &rest[..one_life.count()];
+            // A start is served at the head of its own turn, with its own plan.
+            let next_start =
+                rest[1..].iter().position(|i| matches!(i.command.command, Verb::Start(_)));
+            let rest = &rest[..next_start.map_or(rest.len(), |at| at + 1)];
             match self.serve_rest(rest, arrived).await {
                 Ok(more) => served.extend(more),
                 Err(why) => served.push(Err(why)),
@@ -70,12 +74,10 @@ impl Fleet {
         };
         let mut plan = None;
         let new = matches!(loaded.state.life, Life::Nothing | Life::Unborn);
-        let start = rest.iter().find_map(|i| match &i.command.command {
-            Verb::Start(start) if new => Some((&i.command, start)),
-            _ => None,
-        });
-        if let Some((command, start)) = start {
-            match self.plan_of(&key, command, start).await? {
+        if let Verb::Start(start) = &head.command
+            && new
+        {
+            match self.plan_of(&key, head, start).await? {
                 Ok(found) => plan = found,
                 Err(invalid) => {
                     return Ok(vec![Ok(Box::new(refuse(head, invalid.into())))]);
@@ -227,7 +229,12 @@ pub(super) fn refuse(command: &Command, rejection: Rejection) -> Answer {
     }
 }
 
-/// When a command was sent, at the earliest that is known.
-pub(super) fn sent(command: &Command, transport: Option<Timestamp>) -> Option<Timestamp> {
-    command.issued_at.into_iter().chain(transport).min()
+/// When a command was sent, at the earliest that is known. A time to come is
+/// no knowledge: the sender's clock is ahead.
+pub(super) fn sent(
+    command: &Command,
+    transport: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    command.issued_at.into_iter().chain(transport).filter(|at| *at <= now).min()
 }

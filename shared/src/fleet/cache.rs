@@ -1,17 +1,20 @@
 //! The last states that an instance worked on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use crate::id::Incarnation;
+use crate::id::{CommandHash, Incarnation};
 use crate::journal::{Loaded, LogKey};
 
+/// Direct commands that are remembered.
+const SERVED_MAX: usize = 4_096;
 /// Rough bytes of all states together.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     entries: Mutex<Entries>,
+    served: Mutex<HashSet<CommandHash>>,
 }
 
 #[derive(Debug, Default)]
@@ -30,6 +33,21 @@ struct Entry {
 }
 
 impl Cache {
+    /// This instance has served a direct command to its end.
+    pub(super) fn served(&self, command: CommandHash) {
+        if let Ok(mut served) = self.served.lock() {
+            if served.len() >= SERVED_MAX {
+                served.clear();
+            }
+            served.insert(command);
+        }
+    }
+
+    /// Whether it has: then the command's wake has nothing to mend.
+    pub(super) fn has_served(&self, command: CommandHash) -> bool {
+        self.served.lock().is_ok_and(|served| served.contains(&command))
+    }
+
     /// The state of a workflow, if it is kept and of that life (any, if `None`).
     pub(super) fn get(
         &self,

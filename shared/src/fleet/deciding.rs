@@ -21,11 +21,15 @@ impl Fleet {
         draft: &mut Draft,
         incoming: &Incoming,
     ) -> Result<Option<Told>, GiveBack> {
-        if incoming.bytes < limits::COMMIT_BYTES_SOFT_MAX {
-            return self.decide_one(work, draft, incoming).await;
-        }
         let before = draft.clone();
-        let told = self.decide_one(work, draft, incoming).await?;
+        let told = match self.decide_one(work, draft, incoming).await {
+            Ok(told) => told,
+            Err(why) => {
+                // What a panic or a damaged decision left half done is not kept.
+                *draft = before;
+                return Err(why);
+            }
+        };
         if draft.bytes() <= limits::COMMIT_EVENT_BYTES_MAX {
             return Ok(told);
         }
@@ -90,7 +94,7 @@ impl Fleet {
             }
             Needs::Search => {
                 let hash = CommandHash::from(&command.id);
-                let not_before = command.issued_at.unwrap_or_default().minus_ms(120_000);
+                let not_before = work.sent_of(command).unwrap_or_default().minus_ms(120_000);
                 found.repeat =
                     Some(self.journal.find_command(&work.key, hash, last, not_before).await?);
                 Ok(None)
@@ -109,7 +113,7 @@ impl Fleet {
     ) -> Result<Told, GiveBack> {
         let state = &work.loaded.state;
         let number = self.journal.number_of(&work.key, seq, state.commit).await?;
-        let mut count = 0;
+        let (mut count, mut bytes) = (0, 0);
         let commits = self
             .journal
             .commits_from(&work.key, number, |_, commit| {
@@ -125,6 +129,10 @@ impl Fleet {
             .into_iter()
             .filter(|event| event.seq >= seq)
             .take(limits::CONFLICT_EVENTS_MAX)
+            .take_while(|event| {
+                bytes += serde_json::to_vec(event).map_or(usize::MAX, |text| text.len());
+                bytes <= limits::CONFLICT_BYTES_MAX
+            })
             .collect();
         let (expected, found) = (seq - 1, state.head);
         Ok(Err(Box::new(Rejection::SequenceConflict { expected, found, events })))

@@ -29,7 +29,7 @@ impl Fleet {
         if let Some(records) = event.get("Records").and_then(Value::as_array) {
             let messages = records.iter().map(|record| self.message(record));
             let messages = messages.collect::<Result<Vec<Message>, InvalidInput>>()?;
-            return Ok(self.batch(function, messages).await);
+            return Ok(Box::pin(self.batch(function, messages)).await);
         }
         let scheduled = event.get("source").and_then(Value::as_str);
         if function == Function::TimerSweep {
@@ -42,7 +42,7 @@ impl Fleet {
         if function == Function::OutboxDispatch {
             return Err(InvalidInput::new("event", "an SQS batch", event).into());
         }
-        let answer = self.direct(function, &event.to_string()).await?;
+        let answer = Box::pin(self.direct(function, &event.to_string())).await?;
         serde_json::to_value(answer)
             .map_err(|error| InvalidInput::new("answer", "JSON", error).into())
     }
@@ -50,6 +50,8 @@ impl Fleet {
     async fn batch(&self, function: Function, messages: Vec<Message>) -> Value {
         let order: Vec<(String, Option<String>)> =
             messages.iter().map(|m| (m.id.clone(), m.group.clone())).collect();
+        let handles: Vec<Message> =
+            messages.iter().map(|m| Message { body: String::new(), ..m.clone() }).collect();
         let failed = match function {
             Function::Append | Function::Prepare | Function::Settle => {
                 self.commands(function, messages).await
@@ -59,6 +61,9 @@ impl Fleet {
         };
         let mut response = SqsBatchResponse::default();
         for id in with_rest_of_groups(&order, &failed) {
+            if let Some(message) = handles.iter().find(|m| m.id == id) {
+                self.make_visible_soon(message).await;
+            }
             let mut failure = BatchItemFailure::default();
             failure.item_identifier = id;
             response.batch_item_failures.push(failure);
@@ -81,7 +86,12 @@ impl Fleet {
             body: message.body.unwrap_or_default(),
             receipt_handle: message.receipt_handle.unwrap_or_default(),
             queue: queue.unwrap_or_default().to_owned(),
-            group: message.attributes.get("MessageGroupId").cloned(),
+            // A standard queue may have groups too, but no order to keep.
+            group: message
+                .attributes
+                .get("MessageGroupId")
+                .filter(|_| physical.is_some_and(|name| name.ends_with(".fifo")))
+                .cloned(),
             receive_count: attribute("ApproximateReceiveCount")
                 .and_then(|t| t.parse().ok())
                 .unwrap_or(1),

@@ -5,18 +5,16 @@
 //! the card's alarm to the next due time, if `alarm_rev` is still the one that
 //! was read before. Otherwise it only does what is due.
 
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures::FutureExt;
 use tokio::time::Instant;
 
-use super::serve::{panic_text, unanswerable};
+use super::serve::unanswerable;
 use super::{Fleet, GiveBack, Message};
 use crate::config::WAKE;
 use crate::decide::{Draft, Look, look};
 use crate::event::Target;
-use crate::id::WriterId;
+use crate::id::{CommandId, WriterId};
 use crate::journal::{Card, Loaded, LogKey, keys};
 use crate::message::{LeftOver, Wake};
 use crate::state::{Attempt, Life, Stage};
@@ -24,6 +22,8 @@ use crate::time::Timestamp;
 
 /// Lost races after which a wake is given back.
 const RACES_MAX: u32 = 8;
+/// How old the commit of a direct invocation can be when its wake comes.
+const DIRECT_MS_MAX: u64 = 15 * 60_000;
 
 impl Fleet {
     /// Serves a batch of wakes; returns the ids of the messages that failed.
@@ -33,15 +33,13 @@ impl Fleet {
             let served = match serde_json::from_str::<Wake>(&message.body) {
                 Ok(wake) => {
                     let again = message.receive_count > 1;
-                    let looked = AssertUnwindSafe(self.look(&wake, again)).catch_unwind().await;
-                    looked.unwrap_or_else(|panic| Err(GiveBack::Panicked(panic_text(&*panic))))
+                    self.guarded(self.look(&wake, again)).await
                 }
                 Err(error) if self.dead_letter(&message, &error.to_string()).await => Ok(()),
                 Err(_) => Err(GiveBack::Relay),
             };
             if let Err(why) = served {
                 tracing::warn!(message = message.id, reason = %why, "wake given back");
-                self.make_visible_soon(&message).await;
                 failed.push(message.id);
             }
         }
@@ -53,13 +51,12 @@ impl Fleet {
         let mut failed = Vec::new();
         for message in messages {
             let served = match serde_json::from_str::<LeftOver>(&message.body) {
-                Ok(left_over) => self.hand_over(left_over).await,
+                Ok(left_over) => self.guarded(self.hand_over(left_over)).await,
                 Err(error) if self.dead_letter(&message, &error.to_string()).await => Ok(()),
                 Err(_) => Err(GiveBack::Relay),
             };
             if let Err(why) = served {
                 tracing::warn!(message = message.id, reason = %why, "left-over given back");
-                self.make_visible_soon(&message).await;
                 failed.push(message.id);
             }
         }
@@ -111,6 +108,8 @@ impl Fleet {
         looked?;
         if again || wake.relay {
             self.hand_over_again(&key, &loaded).await?;
+        } else if let Some(command) = &wake.command {
+            self.hand_over_of(&key, &loaded, command).await?;
         }
         Ok(())
     }
@@ -179,6 +178,26 @@ impl Fleet {
     async fn repair(&self, key: &LogKey, loaded: &Loaded, card: &Card) -> Result<(), GiveBack> {
         if card.as_of < loaded.state.card_commit {
             self.show_card(key, &loaded.state, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Hands over again what one command's commit dispatched: its direct
+    /// invocation may have died before it did.
+    async fn hand_over_of(
+        &self,
+        key: &LogKey,
+        loaded: &Loaded,
+        command: &CommandId,
+    ) -> Result<(), GiveBack> {
+        let waits = |a: &Attempt| matches!(a.stage, Stage::Sent { count: 1, .. });
+        let since = loaded.state.time.min(self.clock.now()).minus_ms(DIRECT_MS_MAX);
+        if self.cache.has_served(command.into()) || !loaded.state.attempts.values().any(waits) {
+            return Ok(());
+        }
+        let last = loaded.state.commit;
+        if let Some(number) = self.journal.find_command(key, command.into(), last, since).await? {
+            self.relay_commit(key, &loaded.state, number, None).await?;
         }
         Ok(())
     }

@@ -40,6 +40,9 @@ pub enum GiveBack {
     /// The handler panicked.
     #[error("panicked: {0}")]
     Panicked(String),
+    /// The invocation's time was up.
+    #[error("the invocation's time was up")]
+    OutOfTime,
     /// An earlier message of its group failed.
     #[error("an earlier message of its group failed")]
     AfterFailure,
@@ -306,6 +309,11 @@ fn answer(key: &LogKey, state: &State, incoming: &Incoming, told: Told, landed: 
 }
 
 impl Work<'_> {
+    /// When a command was sent, at the earliest.
+    pub(super) fn sent_of(&self, command: &Command) -> Option<Timestamp> {
+        self.incoming.iter().find(|i| i.command.id == command.id)?.sent
+    }
+
     /// Commits whose untaken dispatches a repeated command sends again.
     pub(super) fn repeats(told: &[Told]) -> Vec<u64> {
         let mut commits: Vec<u64> =

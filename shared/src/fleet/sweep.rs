@@ -49,7 +49,7 @@ impl Fleet {
         relay: bool,
     ) -> Result<(), GiveBack> {
         let wakes = workflows.into_iter().map(|(namespace, workflow)| {
-            let wake = Wake { namespace, workflow, incarnation: None, relay };
+            let wake = Wake { namespace, workflow, incarnation: None, relay, command: None };
             Outgoing {
                 body: serde_json::to_string(&wake).unwrap_or_default(),
                 group: String::new(),

@@ -88,7 +88,7 @@ impl Journal {
         match plan {
             Some(plan) => {
                 let plan = self.plan(key, &plan).await?;
-                if !state.nodes.fits(plan.nodes.len()) {
+                if !state.fits(&plan) {
                     return Err(damaged("it does not fit the plan"));
                 }
                 state.provide_plan(plan);

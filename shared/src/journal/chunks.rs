@@ -16,7 +16,7 @@ use crate::plan::{Plan, PlanRef, StoredPlan};
 /// Plans that an instance keeps, by count.
 const PLANS_CACHED_MAX: usize = 64;
 
-/// The upload id that belongs to a start.
+/// What stands for a start in the ids of its uploads.
 #[must_use]
 pub fn upload_id(command: &CommandId) -> DispatchKey {
     DispatchKey(hash16(&[b"upload", command.as_str().as_bytes()]))
@@ -26,6 +26,10 @@ impl Journal {
     /// Puts a plan where a start can name it: small ones nowhere (they travel
     /// in the start), larger ones in chunks of the workflow's partition.
     ///
+    /// `seed` stands for whoever uploads (the start's command); with the plan's
+    /// hash it makes the upload's id, so that another plan never meets chunks
+    /// of this one.
+    ///
     /// Costs one write unit a started KiB of the deflated plan, if it is larger
     /// than [`limits::PLAN_INLINE_BYTES_MAX`].
     ///
@@ -34,7 +38,7 @@ impl Journal {
     pub async fn put_plan(
         &self,
         partition: &str,
-        upload: DispatchKey,
+        seed: DispatchKey,
         plan: &Arc<Plan>,
     ) -> Result<PlanRef, JournalError> {
         let bytes = plan.to_bytes();
@@ -42,6 +46,7 @@ impl Journal {
             return Ok(PlanRef::Inline(bytes));
         }
         let hash = Plan::hash(&bytes);
+        let upload = DispatchKey(hash16(&[b"upload", &seed.0, &hash.0]));
         let mut chunks = 0;
         for chunk in bytes.chunks(limits::CHUNK_BYTES_MAX) {
             let item = Item::from([
@@ -52,8 +57,9 @@ impl Journal {
             self.put_chunk(item).await?;
             chunks += 1;
         }
-        self.remember_plan(hash, plan.clone());
-        Ok(PlanRef::Stored(StoredPlan { upload, hash, chunks }))
+        let stored = StoredPlan { upload, hash, chunks };
+        self.remember_plan(partition, &stored, plan.clone());
+        Ok(PlanRef::Stored(stored))
     }
 
     /// Equal content under one id: whether it stood there before does not matter.
@@ -80,7 +86,8 @@ impl Journal {
         partition: &str,
         stored: &StoredPlan,
     ) -> Result<Arc<Plan>, JournalError> {
-        let known = self.plans.lock().ok().and_then(|plans| plans.get(&stored.hash).cloned());
+        let place = (partition.to_owned(), stored.clone());
+        let known = self.plans.lock().ok().and_then(|plans| plans.get(&place).cloned());
         if let Some(plan) = known {
             return Ok(plan);
         }
@@ -96,16 +103,16 @@ impl Journal {
             return Err(JournalError::Damaged("plan: its hash is another".into()));
         }
         let plan = Arc::new(Plan::from_bytes(&bytes)?);
-        self.remember_plan(stored.hash, plan.clone());
+        self.remember_plan(partition, stored, plan.clone());
         Ok(plan)
     }
 
-    fn remember_plan(&self, hash: DispatchKey, plan: Arc<Plan>) {
+    fn remember_plan(&self, partition: &str, stored: &StoredPlan, plan: Arc<Plan>) {
         if let Ok(mut plans) = self.plans.lock() {
             if plans.len() >= PLANS_CACHED_MAX {
                 plans.clear();
             }
-            plans.insert(hash, plan);
+            plans.insert((partition.to_owned(), stored.clone()), plan);
         }
     }
 }

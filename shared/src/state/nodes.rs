@@ -245,15 +245,14 @@ impl Nodes {
     }
 
     /// Everything that never began is cancelled.
-    pub(super) fn cancel_waiting(&mut self, commit: u64) {
+    pub(super) fn cancel_waiting(&mut self, plan: &Plan, commit: u64) {
         for at in 0..self.phases.len() {
             if self.phases[at] == Phase::Waiting as u8 {
                 self.phases[at] = Phase::Cancelled as u8;
                 self.commits[at] = commit;
-                self.unfinished -= 1;
             }
         }
-        self.ready.clear();
+        self.derive(plan);
     }
 
     /// What becomes of a node whose parents have all finished.
@@ -280,8 +279,7 @@ impl Nodes {
     /// Whether a failure stands that nothing collected.
     #[must_use]
     pub fn any_failed(&self, plan: &Plan) -> bool {
-        (0_u32..)
-            .zip(&plan.nodes)
-            .any(|(at, _)| self.phase(at) == Phase::Failed && self.failed(plan, at))
+        let own = |at| matches!(self.phase(at), Phase::Failed | Phase::Cancelled);
+        (0_u32..).zip(&plan.nodes).any(|(at, _)| own(at) && self.failed(plan, at))
     }
 }

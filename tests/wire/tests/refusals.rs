@@ -28,6 +28,15 @@ fn settle(outcome: Value) -> Value {
     command(json!({ "settle": { "attempt": attempt, "outcome": outcome } }))
 }
 
+fn attempt(activation: u32, attempt: u32, key: &str) -> Value {
+    command(json!({ "receipt": {
+        "attempt": {
+            "node": "a", "activation": activation, "attempt": attempt, "dispatch_key": key,
+        },
+        "worker": "w",
+    } }))
+}
+
 fn claim(generation: u64) -> Value {
     let owner = json!({ "owner": "o", "instance": "i", "generation": generation, "token": "t" });
     command(json!({ "claim": { "owner": owner } }))
@@ -43,8 +52,9 @@ fn prepare(fields: Value) -> Value {
 }
 
 /// A wrong message, and the field that the parser must name.
-fn wrong() -> Vec<(Value, &'static str)> {
-    let events = vec![json!({ "kind": "k" }); 101];
+type Wrong = (Value, &'static str);
+
+fn envelopes() -> Vec<Wrong> {
     vec![
         (json!(7), "body"),
         (json!({}), "id"),
@@ -73,6 +83,11 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (command(json!({ "cancel": { "reason": 1 } })), "command.cancel.reason"),
         (command(json!({ "signal": {} })), "command.signal.name"),
         (command(json!({ "signal": { "name": "a b" } })), "command.signal.name"),
+    ]
+}
+
+fn starts() -> Vec<Wrong> {
+    vec![
         (command(json!({ "start": { "colour": "red" } })), "command.start.colour"),
         (command(json!({ "start": { "max_concurrency": 0 } })), "command.start.max_concurrency"),
         (command(json!({ "start": { "attempts_max": 0 } })), "command.start.attempts_max"),
@@ -114,6 +129,12 @@ fn wrong() -> Vec<(Value, &'static str)> {
             task(json!({ "timeouts": { "run_ms": 5 } })),
             "command.start.plan.tasks[0].timeouts.run_ms",
         ),
+    ]
+}
+
+fn engines_and_workers() -> Vec<Wrong> {
+    let events = vec![json!({ "kind": "k" }); 101];
+    vec![
         (command(json!({ "append": { "events": [] } })), "command.append.expected_seq"),
         (
             command(json!({ "append": { "expected_seq": 1, "events": events } })),
@@ -128,6 +149,15 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (prepare(json!({ "activation": 0 })), "command.prepare.intent.activation"),
         (prepare(json!({ "node": null })), "command.prepare.intent.node"),
         (settle(json!({})), "command.settle.outcome"),
+        (
+            settle(json!({ "succeeded": { "outptu": 1 } })),
+            "command.settle.outcome.succeeded.outptu",
+        ),
+        (settle(json!({ "lost": { "why": "w" } })), "command.settle.outcome.lost.why"),
+        (attempt(0, 1, &"0".repeat(32)), "command.receipt.attempt.activation"),
+        (attempt(1, 0, &"0".repeat(32)), "command.receipt.attempt.attempt"),
+        (attempt(1, 1, &"A".repeat(32)), "command.receipt.attempt.dispatch_key"),
+        (attempt(1, 1, &"+0".repeat(16)), "command.receipt.attempt.dispatch_key"),
         (settle(json!("succeeded")), "command.settle.outcome.succeeded"),
         (settle(json!({ "exploded": {} })), "command.settle.outcome"),
         (settle(json!({ "failed": {} })), "command.settle.outcome.failed.kind"),
@@ -143,7 +173,7 @@ fn a_wrong_command_is_refused_by_the_schema_and_by_the_parser_which_names_the_fi
     let schema = schema("command").expect("a schema");
     let validator = jsonschema::draft202012::new(&schema).expect("a schema");
     let mut other = Vec::new();
-    for (message, field) in wrong() {
+    for (message, field) in [envelopes(), starts(), engines_and_workers()].concat() {
         assert!(!validator.is_valid(&message), "the schema accepts {message}");
         match parse(&message.to_string()) {
             Ok(command) => panic!("the parser accepts {message}: {command:?}"),

@@ -23,9 +23,7 @@ impl Engine {
     /// [`ErrorKind::InvalidParameterValue`](crate::ErrorKind::InvalidParameterValue):
     /// on a FIFO queue, the receive timed out and the message comes again.
     pub async fn delete(&self, queue_url: &str, receipt_handle: &str) -> Result<(), SqsError> {
-        self.on_queue(queue_url, |queue, _, now_ms| {
-            queue.delete(receipt_handle, now_ms)
-        })
+        self.on_queue(queue_url, |queue, _, now_ms| queue.delete(receipt_handle, now_ms))
     }
 
     /// Deletes up to ten messages; each succeeds or fails as [`Engine::delete`].

@@ -26,9 +26,7 @@ impl Engine {
         name: &str,
         attributes: &BTreeMap<String, String>,
     ) -> Result<String, SqsError> {
-        let fifo = attributes
-            .get("FifoQueue")
-            .is_some_and(|value| value == "true");
+        let fifo = attributes.get("FifoQueue").is_some_and(|value| value == "true");
         check_name(name, fifo)?;
         let arn_prefix = self.arn_prefix();
         let settings = Settings::new(fifo).changed(attributes, &arn_prefix)?;
@@ -43,9 +41,7 @@ impl Engine {
                 None => Ok(self.url(name)),
             };
         }
-        state
-            .deleted
-            .retain(|_, deleted_ms| *deleted_ms + limits::RECREATE_INTERVAL_MS > now_ms);
+        state.deleted.retain(|_, deleted_ms| *deleted_ms + limits::RECREATE_INTERVAL_MS > now_ms);
         if state.deleted.contains_key(name) {
             return Err(ErrorKind::QueueDeletedRecently.because(
                 "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
@@ -95,10 +91,7 @@ impl Engine {
     pub async fn list_queues(&self, name_prefix: &str) -> Vec<String> {
         let state = self.state();
         let names = state.queues.keys();
-        names
-            .filter(|name| name.starts_with(name_prefix))
-            .map(|name| self.url(name))
-            .collect()
+        names.filter(|name| name.starts_with(name_prefix)).map(|name| self.url(name)).collect()
     }
 
     /// All attributes of a queue, in the names and texts of the API.
@@ -117,12 +110,7 @@ impl Engine {
                 queue.arn.to_string(),
             ];
             let mut all = queue.settings.written();
-            all.extend(
-                attributes::COMPUTED
-                    .map(str::to_owned)
-                    .into_iter()
-                    .zip(computed),
-            );
+            all.extend(attributes::COMPUTED.map(str::to_owned).into_iter().zip(computed));
             Ok(all)
         })
     }
@@ -158,9 +146,7 @@ impl Engine {
     pub async fn purge(&self, queue_url: &str) -> Result<(), SqsError> {
         let name = super::name_in(queue_url)?.to_owned();
         self.on_queue(queue_url, |queue, _, now_ms| {
-            let again_ms = queue
-                .purged_ms
-                .map(|purged_ms| purged_ms + limits::PURGE_INTERVAL_MS);
+            let again_ms = queue.purged_ms.map(|purged_ms| purged_ms + limits::PURGE_INTERVAL_MS);
             if again_ms.is_some_and(|again_ms| now_ms < again_ms) {
                 return Err(ErrorKind::PurgeQueueInProgress.because(format!(
                     "Only one PurgeQueue operation on {name} is allowed every 60 seconds."
@@ -194,16 +180,10 @@ fn check_redrive(
 }
 
 fn check_name(name: &str, fifo: bool) -> Result<(), SqsError> {
-    let stem = if fifo {
-        name.strip_suffix(".fifo")
-    } else {
-        Some(name)
-    };
+    let stem = if fifo { name.strip_suffix(".fifo") } else { Some(name) };
     let legal = stem.is_some_and(|stem| {
         !stem.is_empty()
-            && stem
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+            && stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     });
     if legal && name.len() <= limits::QUEUE_NAME_CHARS_MAX {
         return Ok(());

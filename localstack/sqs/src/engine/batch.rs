@@ -13,9 +13,8 @@ use std::collections::HashSet;
 /// Checks number and ids; `shape` is how AWS calls such an entry.
 pub(super) fn check<T>(entries: &[Entry<T>], shape: &str) -> Result<(), SqsError> {
     if entries.is_empty() {
-        return Err(ErrorKind::EmptyBatchRequest.because(format!(
-            "There should be at least one {shape} in the request."
-        )));
+        return Err(ErrorKind::EmptyBatchRequest
+            .because(format!("There should be at least one {shape} in the request.")));
     }
     if entries.len() > limits::BATCH_ENTRIES_MAX {
         return Err(ErrorKind::TooManyEntriesInBatchRequest.because(format!(
@@ -44,10 +43,7 @@ pub(super) fn each<T, R>(
     entries: Vec<Entry<T>>,
     mut act: impl FnMut(T) -> Result<R, SqsError>,
 ) -> BatchOutcome<R> {
-    let mut outcome = BatchOutcome {
-        successful: Vec::new(),
-        failed: Vec::new(),
-    };
+    let mut outcome = BatchOutcome { successful: Vec::new(), failed: Vec::new() };
     for Entry { id, item } in entries {
         match act(item) {
             Ok(done) => outcome.successful.push(Entry { id, item: done }),
@@ -60,7 +56,5 @@ pub(super) fn each<T, R>(
 fn legal_id(id: &str) -> bool {
     !id.is_empty()
         && id.len() <= limits::BATCH_ENTRY_ID_CHARS_MAX
-        && id
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }

@@ -75,15 +75,8 @@ impl Engine {
     ) -> Result<Look, SqsError> {
         let mut state = self.state();
         let now_ms = self.now_ms();
-        let State {
-            queues, counters, ..
-        } = &mut *state;
-        let policy = queues
-            .get(name)
-            .ok_or_else(no_such_queue)?
-            .settings
-            .redrive
-            .clone();
+        let State { queues, counters, .. } = &mut *state;
+        let policy = queues.get(name).ok_or_else(no_such_queue)?.settings.redrive.clone();
         // Without its dead-letter queue a message is delivered for ever, as by AWS.
         let policy = policy.filter(|policy| queues.contains_key(&policy.target));
         let queue = queues.get_mut(name).ok_or_else(no_such_queue)?;
@@ -102,10 +95,7 @@ impl Engine {
             Ok(queue.take(take))
         })?;
         let deadline_ms = deadline_ms.unwrap_or(now_ms + wait_ms);
-        let again_ms = queue
-            .next_event_ms(now_ms)
-            .unwrap_or(u64::MAX)
-            .min(deadline_ms);
+        let again_ms = queue.next_event_ms(now_ms).unwrap_or(u64::MAX).min(deadline_ms);
         let sleepers = queue.sleepers.clone();
         let source = queue.arn.clone();
         if let Some(target) = policy.and_then(|policy| queues.get_mut(&policy.target)) {
@@ -115,13 +105,7 @@ impl Engine {
                 }
             });
         }
-        Ok(Look {
-            messages: taken.messages,
-            deadline_ms,
-            again_ms,
-            now_ms,
-            sleepers,
-        })
+        Ok(Look { messages: taken.messages, deadline_ms, again_ms, now_ms, sleepers })
     }
 }
 
@@ -140,10 +124,7 @@ fn check(receive: Receive) -> Result<(), SqsError> {
             "Must be >= 0 and <= 20, if provided.",
         ));
     }
-    match receive
-        .visibility_s
-        .filter(|visibility_s| *visibility_s > limits::VISIBILITY_S_MAX)
-    {
+    match receive.visibility_s.filter(|visibility_s| *visibility_s > limits::VISIBILITY_S_MAX) {
         Some(visibility_s) => Err(invalid_value(
             visibility_s,
             "VisibilityTimeout",

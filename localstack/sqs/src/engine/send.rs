@@ -21,9 +21,7 @@ impl Engine {
     /// the message was not accepted, and never will be as it is.
     pub async fn send(&self, queue_url: &str, message: OutgoingMessage) -> Result<Sent, SqsError> {
         let admitted = admission::admit(message)?;
-        self.on_queue(queue_url, |queue, counters, now_ms| {
-            queue.accept(admitted, counters, now_ms)
-        })
+        self.on_queue(queue_url, |queue, counters, now_ms| queue.accept(admitted, counters, now_ms))
     }
 
     /// Sends up to ten messages, in order; each is accepted or refused for itself.
@@ -36,12 +34,8 @@ impl Engine {
         queue_url: &str,
         entries: Vec<Entry<OutgoingMessage>>,
     ) -> Result<BatchOutcome<Sent>, SqsError> {
-        let readable = |entry: Entry<OutgoingMessage>| Entry {
-            id: entry.id,
-            item: Ok(entry.item),
-        };
-        self.send_readable(queue_url, entries.into_iter().map(readable).collect())
-            .await
+        let readable = |entry: Entry<OutgoingMessage>| Entry { id: entry.id, item: Ok(entry.item) };
+        self.send_readable(queue_url, entries.into_iter().map(readable).collect()).await
     }
 
     /// The same for entries of which some could not even be read.
@@ -62,15 +56,10 @@ impl Engine {
         self.on_queue(queue_url, |queue, _, _| queue.check_batch(messages()))?;
         let admitted: Vec<_> = entries
             .into_iter()
-            .map(|entry| Entry {
-                id: entry.id,
-                item: entry.item.and_then(admission::admit),
-            })
+            .map(|entry| Entry { id: entry.id, item: entry.item.and_then(admission::admit) })
             .collect();
         self.on_queue(queue_url, |queue, counters, now_ms| {
-            Ok(batch::each(admitted, |admitted| {
-                queue.accept(admitted?, counters, now_ms)
-            }))
+            Ok(batch::each(admitted, |admitted| queue.accept(admitted?, counters, now_ms)))
         })
     }
 }

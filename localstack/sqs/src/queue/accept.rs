@@ -111,10 +111,7 @@ impl Queue {
         counters.place += 1;
         counters.message_id += 1;
         let message_id = id::message_id(self.epoch_ms, counters.message_id);
-        let original = Original {
-            message_id: message_id.clone(),
-            place: counters.place,
-        };
+        let original = Original { message_id: message_id.clone(), place: counters.place };
         let delay_s = match self.settings.fifo {
             Some(_) => self.settings.delay_s,
             None => admitted.delay_s.unwrap_or(self.settings.delay_s),
@@ -147,11 +144,7 @@ impl Queue {
     fn deduplication_key(&self, admitted: &Admitted) -> Result<Option<SeenKey>, SqsError> {
         let Some(fifo) = &self.settings.fifo else {
             return match &admitted.deduplication_id {
-                Some(id) => Err(invalid_value(
-                    id,
-                    "MessageDeduplicationId",
-                    NOT_FOR_THIS_TYPE,
-                )),
+                Some(id) => Err(invalid_value(id, "MessageDeduplicationId", NOT_FOR_THIS_TYPE)),
                 None => Ok(None),
             };
         };
@@ -167,10 +160,7 @@ impl Queue {
             None if fifo.by_content => digest::content_deduplication_id(&admitted.body).into(),
             None => return Err(deduplication_id_wanted()),
         };
-        Ok(Some(SeenKey {
-            group_id: fifo.per_group.then(|| group_id.clone()),
-            deduplication_id,
-        }))
+        Ok(Some(SeenKey { group_id: fifo.per_group.then(|| group_id.clone()), deduplication_id }))
     }
 }
 

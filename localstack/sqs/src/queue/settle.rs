@@ -64,11 +64,7 @@ impl Queue {
                 "Message does not exist or is not available for visibility timeout change.",
             ));
         };
-        let Phase::InFlight {
-            until_ms,
-            received_ms,
-        } = message.phase
-        else {
+        let Phase::InFlight { until_ms, received_ms } = message.phase else {
             return Err(
                 ErrorKind::MessageNotInflight.because("The specified message isn't in flight.")
             );
@@ -84,10 +80,7 @@ impl Queue {
         if visibility_s == 0 {
             self.put_back(receipt.place, now_ms, now_ms);
         } else {
-            message.phase = Phase::InFlight {
-                until_ms: new_until_ms,
-                received_ms,
-            };
+            message.phase = Phase::InFlight { until_ms: new_until_ms, received_ms };
             self.in_flight.remove(&(until_ms, receipt.place));
             self.in_flight.insert((new_until_ms, receipt.place));
         }
@@ -120,8 +113,7 @@ impl Queue {
         if receipt.queue == self.instance {
             return Ok(receipt);
         }
-        Err(ErrorKind::ReceiptHandleIsInvalid.because(format!(
-            "The receipt handle \"{handle}\" is not valid for this queue."
-        )))
+        Err(ErrorKind::ReceiptHandleIsInvalid
+            .because(format!("The receipt handle \"{handle}\" is not valid for this queue.")))
     }
 }

@@ -93,10 +93,7 @@ impl Queue {
     }
 
     fn is_given_up(&self, place: u64, receives_max: Option<u32>) -> bool {
-        let receives = self
-            .messages
-            .get(&place)
-            .map_or(0, |message| message.receives_here);
+        let receives = self.messages.get(&place).map_or(0, |message| message.receives_here);
         receives_max.is_some_and(|receives_max| receives >= receives_max)
     }
 
@@ -104,10 +101,7 @@ impl Queue {
         let is_fifo = self.settings.fifo.is_some();
         let message = self.messages.get_mut(&place)?;
         let until_ms = take.now_ms + take.visibility_ms;
-        message.phase = Phase::InFlight {
-            until_ms,
-            received_ms: take.now_ms,
-        };
+        message.phase = Phase::InFlight { until_ms, received_ms: take.now_ms };
         message.receives += 1;
         message.receives_here += 1;
         let first_received_ms = *message.first_received_ms.get_or_insert(take.now_ms);
@@ -115,11 +109,8 @@ impl Queue {
         if let (Backlog::Fifo(fifo), Some(group_id)) = (&mut self.backlog, &message.group_id) {
             fifo.groups.lock(group_id);
         }
-        let receipt = Receipt {
-            queue: self.instance,
-            place,
-            receive: u64::from(message.receives_here),
-        };
+        let receipt =
+            Receipt { queue: self.instance, place, receive: u64::from(message.receives_here) };
         Some(ReceivedMessage {
             message_id: message.id.clone(),
             receipt_handle: receipt.handle(),

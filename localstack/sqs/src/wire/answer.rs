@@ -52,15 +52,9 @@ pub(super) struct SendMessage {
     message_id: String,
     #[serde(rename = "MD5OfMessageBody")]
     md5_of_message_body: String,
-    #[serde(
-        rename = "MD5OfMessageAttributes",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
     md5_of_message_attributes: Option<String>,
-    #[serde(
-        rename = "MD5OfMessageSystemAttributes",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "MD5OfMessageSystemAttributes", skip_serializing_if = "Option::is_none")]
     md5_of_message_system_attributes: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence_number: Option<String>,
@@ -117,16 +111,8 @@ impl<T> Batch<T> {
             message: error.message,
         };
         Self {
-            successful: outcome
-                .successful
-                .into_iter()
-                .map(|e| done(e.id, e.item))
-                .collect(),
-            failed: outcome
-                .failed
-                .into_iter()
-                .map(|e| failed(e.id, e.item))
-                .collect(),
+            successful: outcome.successful.into_iter().map(|e| done(e.id, e.item)).collect(),
+            failed: outcome.failed.into_iter().map(|e| failed(e.id, e.item)).collect(),
         }
     }
 }
@@ -148,10 +134,7 @@ struct Message {
     body: std::sync::Arc<str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     attributes: BTreeMap<&'static str, String>,
-    #[serde(
-        rename = "MD5OfMessageAttributes",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
     md5_of_message_attributes: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     message_attributes: BTreeMap<String, Attribute>,
@@ -173,11 +156,7 @@ impl From<MessageAttribute> for Attribute {
             AttributeValue::Text(text) => (Some(text), None),
             AttributeValue::Binary(bytes) => (None, Some(BASE64.encode(bytes))),
         };
-        Self {
-            data_type: attribute.data_type,
-            string_value,
-            binary_value,
-        }
+        Self { data_type: attribute.data_type, string_value, binary_value }
     }
 }
 
@@ -196,8 +175,6 @@ impl ReceiveMessage {
                 message_attributes: user.into_iter().map(|(name, a)| (name, a.into())).collect(),
             }
         };
-        Self {
-            messages: messages.into_iter().map(shown).collect(),
-        }
+        Self { messages: messages.into_iter().map(shown).collect() }
     }
 }

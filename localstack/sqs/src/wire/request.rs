@@ -137,9 +137,7 @@ impl Attribute {
             ErrorKind::InvalidParameterValue
                 .because(format!("Message (user) attribute '{name}' {reason}."))
         };
-        let data_type = self
-            .data_type
-            .ok_or_else(|| refuse("must contain a DataType"))?;
+        let data_type = self.data_type.ok_or_else(|| refuse("must contain a DataType"))?;
         let value = match (self.string_value, self.binary_value) {
             (Some(text), None) => AttributeValue::Text(text),
             (None, Some(encoded)) => AttributeValue::Binary(
@@ -183,11 +181,7 @@ impl ListQueues {
             .ok()
             .filter(|size| (1..=limits::LISTED_QUEUES_MAX).contains(size));
         size.map(Some).ok_or_else(|| {
-            invalid_value(
-                asked,
-                "MaxResults",
-                "Must be an integer between 1 and 1000.",
-            )
+            invalid_value(asked, "MaxResults", "Must be an integer between 1 and 1000.")
         })
     }
 }
@@ -202,10 +196,7 @@ impl<T> Batch<T> {
         entries
             .map(|entry| {
                 let (id, item) = native(entry)?;
-                Ok(Entry {
-                    id: wanted(id, "Id")?,
-                    item,
-                })
+                Ok(Entry { id: wanted(id, "Id")?, item })
             })
             .collect()
     }
@@ -227,11 +218,7 @@ pub(super) fn seconds(written: i64) -> u32 {
 fn trace_header(attributes: BTreeMap<String, Attribute>) -> Result<Option<String>, SqsError> {
     let mut header = None;
     for (name, attribute) in attributes {
-        match (
-            name.as_str(),
-            attribute.data_type.as_deref(),
-            attribute.string_value,
-        ) {
+        match (name.as_str(), attribute.data_type.as_deref(), attribute.string_value) {
             ("AWSTraceHeader", Some("String"), Some(text)) if !text.is_empty() => {
                 header = Some(text);
             }
@@ -241,9 +228,8 @@ fn trace_header(attributes: BTreeMap<String, Attribute>) -> Result<Option<String
                 ));
             }
             _ => {
-                return Err(ErrorKind::InvalidParameterValue.because(format!(
-                    "Message system attribute name '{name}' is invalid."
-                )));
+                return Err(ErrorKind::InvalidParameterValue
+                    .because(format!("Message system attribute name '{name}' is invalid.")));
             }
         }
     }

@@ -44,10 +44,7 @@ impl Selection {
                 None => return Err(unknown(name)),
             }
         }
-        Ok(Self {
-            system: chosen,
-            user,
-        })
+        Ok(Self { system: chosen, user })
     }
 
     /// The system attributes asked for that the message has.
@@ -73,12 +70,10 @@ impl Selection {
     /// The user's attributes asked for: by name, by `prefix.*`, or all.
     pub(super) fn user(&self, message: &ReceivedMessage) -> MessageAttributes {
         let asked = |name: &str| {
-            self.user
-                .iter()
-                .any(|pattern| match pattern.strip_suffix(".*") {
-                    Some(prefix) => prefix.is_empty() || name.starts_with(prefix),
-                    None => pattern == "All" || pattern == name,
-                })
+            self.user.iter().any(|pattern| match pattern.strip_suffix(".*") {
+                Some(prefix) => prefix.is_empty() || name.starts_with(prefix),
+                None => pattern == "All" || pattern == name,
+            })
         };
         let all = message.attributes.iter();
         all.filter(|(name, _)| asked(name))

@@ -22,33 +22,18 @@ fn with_attribute(name: &str, attribute: MessageAttribute) -> OutgoingMessage {
 async fn body_of_one_mebibyte_is_accepted_and_one_byte_more_refused() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
-    engine
-        .send(&url, OutgoingMessage::new("x".repeat(MIB)))
-        .await
-        .unwrap();
-    let refused = engine
-        .send(&url, OutgoingMessage::new("x".repeat(MIB + 1)))
-        .await
-        .unwrap_err();
+    engine.send(&url, OutgoingMessage::new("x".repeat(MIB))).await.unwrap();
+    let refused = engine.send(&url, OutgoingMessage::new("x".repeat(MIB + 1))).await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::InvalidParameterValue);
-    assert!(
-        refused
-            .message
-            .ends_with("Message must be shorter than 1048576 bytes.")
-    );
+    assert!(refused.message.ends_with("Message must be shorter than 1048576 bytes."));
 }
 
 #[tokio::test(start_paused = true)]
 async fn size_counts_bytes_not_characters() {
     let engine = engine();
     let url = standard(&engine, &[("MaximumMessageSize", "1024")]).await;
-    engine
-        .send(&url, OutgoingMessage::new("ä".repeat(512)))
-        .await
-        .unwrap();
-    let refused = engine
-        .send(&url, OutgoingMessage::new("ä".repeat(513)))
-        .await;
+    engine.send(&url, OutgoingMessage::new("ä".repeat(512))).await.unwrap();
+    let refused = engine.send(&url, OutgoingMessage::new("ä".repeat(513))).await;
     assert_eq!(kind(refused), ErrorKind::InvalidParameterValue);
 }
 
@@ -63,10 +48,7 @@ async fn names_types_and_values_of_attributes_count_to_the_size() {
     engine.send(&url, message).await.unwrap();
     let mut message = with_attribute("a", attribute());
     message.body = "x".repeat(1_024 - 13);
-    assert_eq!(
-        kind(engine.send(&url, message).await),
-        ErrorKind::InvalidParameterValue
-    );
+    assert_eq!(kind(engine.send(&url, message).await), ErrorKind::InvalidParameterValue);
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,27 +60,16 @@ async fn trace_header_does_not_count_to_the_size() {
     let sent = engine.send(&url, message).await.unwrap();
     assert!(sent.md5_of_system_attributes.is_some());
     let received = poll_one(&engine, &url, 5).await;
-    assert_eq!(
-        received.trace_header.as_deref(),
-        Some("Root=1-5759e988-bd862e3fe1be46a994272793")
-    );
+    assert_eq!(received.trace_header.as_deref(), Some("Root=1-5759e988-bd862e3fe1be46a994272793"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn characters_outside_the_set_are_refused() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
-    for character in [
-        '\u{0}', '\u{8}', '\u{b}', '\u{c}', '\u{1f}', '\u{fffe}', '\u{ffff}',
-    ] {
-        let refused = engine
-            .send(&url, OutgoingMessage::new(format!("a{character}b")))
-            .await;
-        assert_eq!(
-            kind(refused),
-            ErrorKind::InvalidMessageContents,
-            "{character:?}"
-        );
+    for character in ['\u{0}', '\u{8}', '\u{b}', '\u{c}', '\u{1f}', '\u{fffe}', '\u{ffff}'] {
+        let refused = engine.send(&url, OutgoingMessage::new(format!("a{character}b"))).await;
+        assert_eq!(kind(refused), ErrorKind::InvalidMessageContents, "{character:?}");
     }
     assert!(poll(&engine, &url, 5).await.is_empty());
 }
@@ -124,36 +95,20 @@ async fn empty_body_is_refused() {
 async fn digests_are_those_that_aws_answers() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
-    let sent = engine
-        .send(&url, OutgoingMessage::new("msg"))
-        .await
-        .unwrap();
+    let sent = engine.send(&url, OutgoingMessage::new("msg")).await.unwrap();
     assert_eq!(sent.md5_of_body, "6e2baaf3b97dbeef01c0043275f9a0e7");
     assert_eq!(sent.md5_of_attributes, None);
     let mut message = OutgoingMessage::new("msg");
     for (name, value) in [("Hello", "There"), ("General", "Kenobi"), ("Help.Me", "Me")] {
-        message
-            .attributes
-            .insert(name.to_owned(), text("String", value));
+        message.attributes.insert(name.to_owned(), text("String", value));
     }
     let sent = engine.send(&url, message).await.unwrap();
-    assert_eq!(
-        sent.md5_of_attributes.as_deref(),
-        Some("4c360f3fdafd970e05fae2f149d997f5")
-    );
+    assert_eq!(sent.md5_of_attributes.as_deref(), Some("4c360f3fdafd970e05fae2f149d997f5"));
     let bytes = b"traceparent\x1e00-774062d6c37081a5a0b9b5b88e30627c-2d2482211f6489da-01".to_vec();
-    let binary = MessageAttribute {
-        data_type: "Binary".to_owned(),
-        value: AttributeValue::Binary(bytes),
-    };
-    let sent = engine
-        .send(&url, with_attribute("attr1", binary))
-        .await
-        .unwrap();
-    assert_eq!(
-        sent.md5_of_attributes.as_deref(),
-        Some("8cbe4db156db8a94db8b801b7addb984")
-    );
+    let binary =
+        MessageAttribute { data_type: "Binary".to_owned(), value: AttributeValue::Binary(bytes) };
+    let sent = engine.send(&url, with_attribute("attr1", binary)).await.unwrap();
+    assert_eq!(sent.md5_of_attributes.as_deref(), Some("8cbe4db156db8a94db8b801b7addb984"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,10 +122,7 @@ async fn attributes_come_back_as_they_were_sent() {
     };
     message.attributes.insert("bytes".to_owned(), bytes);
     engine.send(&url, message.clone()).await.unwrap();
-    assert_eq!(
-        *poll_one(&engine, &url, 5).await.attributes,
-        message.attributes
-    );
+    assert_eq!(*poll_one(&engine, &url, 5).await.attributes, message.attributes);
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,9 +155,7 @@ async fn wrong_attributes_are_refused() {
         let refused = engine.send(&url, with_attribute(name, attribute)).await;
         assert_eq!(kind(refused), ErrorKind::InvalidParameterValue, "{shown}");
     }
-    let bad_text = engine
-        .send(&url, with_attribute("a", text("String", "\u{1}")))
-        .await;
+    let bad_text = engine.send(&url, with_attribute("a", text("String", "\u{1}"))).await;
     assert_eq!(kind(bad_text), ErrorKind::InvalidMessageContents);
 }
 
@@ -215,18 +165,11 @@ async fn eleventh_attribute_is_refused() {
     let url = standard(&engine, &[]).await;
     let mut message = OutgoingMessage::new("a");
     for number in 0..10 {
-        message
-            .attributes
-            .insert(format!("a{number}"), text("String", "x"));
+        message.attributes.insert(format!("a{number}"), text("String", "x"));
     }
     engine.send(&url, message.clone()).await.unwrap();
-    message
-        .attributes
-        .insert("b".to_owned(), text("String", "x"));
-    assert_eq!(
-        kind(engine.send(&url, message).await),
-        ErrorKind::InvalidParameterValue
-    );
+    message.attributes.insert("b".to_owned(), text("String", "x"));
+    assert_eq!(kind(engine.send(&url, message).await), ErrorKind::InvalidParameterValue);
 }
 
 #[tokio::test(start_paused = true)]

@@ -35,10 +35,7 @@ async fn receive_beyond_the_count_moves_the_message() {
         assert!(poll(&engine, &dead, 1).await.is_empty());
         advance_s(1).await;
     }
-    assert!(
-        poll(&engine, &dead, 1).await.is_empty(),
-        "no move without a receive"
-    );
+    assert!(poll(&engine, &dead, 1).await.is_empty(), "no move without a receive");
     assert!(poll(&engine, &url, 1).await.is_empty());
     assert_eq!(counts(&engine, &url).await, [0, 0, 0]);
     let moved = poll_one(&engine, &dead, 1).await;
@@ -80,10 +77,7 @@ async fn sleeper_at_the_dead_letter_queue_is_woken_by_the_move() {
     poll_one(&engine, &url, 3).await;
     let waiting = engine.clone();
     let sleeper = tokio::spawn(async move {
-        let receive = Receive {
-            wait_s: Some(20),
-            ..Receive::default()
-        };
+        let receive = Receive { wait_s: Some(20), ..Receive::default() };
         let messages = waiting.receive(&dead, receive).await.unwrap();
         (messages.len(), waiting.now_ms())
     });
@@ -168,10 +162,7 @@ async fn removed_policy_moves_nothing() {
     let (url, _) = pair(&engine, "1").await;
     send(&engine, &url, "a").await;
     poll_one(&engine, &url, 0).await;
-    engine
-        .set_attributes(&url, &attributes(&[("RedrivePolicy", "")]))
-        .await
-        .unwrap();
+    engine.set_attributes(&url, &attributes(&[("RedrivePolicy", "")])).await.unwrap();
     assert_eq!(poll_one(&engine, &url, 0).await.receive_count, 2);
 }
 
@@ -192,18 +183,10 @@ async fn wrong_redrive_policies_are_refused() {
         r#"{"deadLetterTargetArn":"dummy","maxReceiveCount":1}"#.to_owned(),
         "{".to_owned(),
     ] {
-        let refused = engine
-            .set_attributes(&url, &attributes(&[("RedrivePolicy", &wrong)]))
-            .await;
+        let refused = engine.set_attributes(&url, &attributes(&[("RedrivePolicy", &wrong)])).await;
         assert_eq!(kind(refused), ErrorKind::InvalidParameterValue, "{wrong}");
     }
-    assert!(
-        !engine
-            .attributes(&url)
-            .await
-            .unwrap()
-            .contains_key("RedrivePolicy")
-    );
+    assert!(!engine.attributes(&url).await.unwrap().contains_key("RedrivePolicy"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -215,8 +198,5 @@ async fn dead_letter_queue_of_the_other_type_is_refused() {
     let refused = engine.create_queue("work.fifo", &wrong).await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::InvalidParameterValue);
     assert!(refused.message.contains("same type"));
-    assert_eq!(
-        kind(engine.get_queue_url("work.fifo").await),
-        ErrorKind::QueueDoesNotExist
-    );
+    assert_eq!(kind(engine.get_queue_url("work.fifo").await), ErrorKind::QueueDoesNotExist);
 }

@@ -4,28 +4,19 @@ use crate::setup::*;
 use everlog_sqs::{ErrorKind, OutgoingMessage};
 
 fn by_content(body: &str, group: &str) -> OutgoingMessage {
-    OutgoingMessage {
-        group_id: Some(group.to_owned()),
-        ..OutgoingMessage::new(body)
-    }
+    OutgoingMessage { group_id: Some(group.to_owned()), ..OutgoingMessage::new(body) }
 }
 
 #[tokio::test(start_paused = true)]
 async fn duplicate_send_answers_the_first_message() {
     let engine = engine();
     let url = fifo(&engine, &[]).await;
-    let first = engine
-        .send(&url, OutgoingMessage::new("a").in_group("g", "1"))
-        .await
-        .unwrap();
+    let first = engine.send(&url, OutgoingMessage::new("a").in_group("g", "1")).await.unwrap();
     let other_body = OutgoingMessage::new("b").in_group("g", "1");
     let second = engine.send(&url, other_body).await.unwrap();
     assert_eq!(second.message_id, first.message_id);
     assert_eq!(second.sequence_number, first.sequence_number);
-    assert_ne!(
-        second.md5_of_body, first.md5_of_body,
-        "the SDK verifies what it sent"
-    );
+    assert_ne!(second.md5_of_body, first.md5_of_body, "the SDK verifies what it sent");
     assert_eq!(bodies(&poll(&engine, &url, 30).await), ["a"]);
 }
 
@@ -48,11 +39,7 @@ async fn same_id_after_five_minutes_is_a_new_message() {
     advance_ms(299_999).await;
     assert_eq!(send_in(&engine, &url, "g", "a").await, id);
     advance_ms(1).await;
-    assert_ne!(
-        send_in(&engine, &url, "g", "a").await,
-        id,
-        "a duplicate prolongs nothing"
-    );
+    assert_ne!(send_in(&engine, &url, "g", "a").await, id, "a duplicate prolongs nothing");
     assert_eq!(poll(&engine, &url, 30).await.len(), 2);
 }
 
@@ -95,14 +82,8 @@ async fn same_body_is_a_duplicate_by_content() {
 async fn own_id_goes_before_the_content() {
     let engine = engine();
     let url = fifo(&engine, &[("ContentBasedDeduplication", "true")]).await;
-    let one = engine
-        .send(&url, OutgoingMessage::new("a").in_group("g", "1"))
-        .await
-        .unwrap();
-    let two = engine
-        .send(&url, OutgoingMessage::new("a").in_group("g", "2"))
-        .await
-        .unwrap();
+    let one = engine.send(&url, OutgoingMessage::new("a").in_group("g", "1")).await.unwrap();
+    let two = engine.send(&url, OutgoingMessage::new("a").in_group("g", "2")).await.unwrap();
     assert_ne!(one.message_id, two.message_id);
 }
 
@@ -119,10 +100,7 @@ async fn deduplication_id_on_a_standard_queue_is_refused() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
     let message = OutgoingMessage::new("a").in_group("g", "1");
-    assert_eq!(
-        kind(engine.send(&url, message).await),
-        ErrorKind::InvalidParameterValue
-    );
+    assert_eq!(kind(engine.send(&url, message).await), ErrorKind::InvalidParameterValue);
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,13 +108,7 @@ async fn refused_send_is_not_remembered() {
     let engine = engine();
     let url = fifo(&engine, &[("MaximumMessageSize", "1024")]).await;
     let long = OutgoingMessage::new("x".repeat(1_025)).in_group("g", "1");
-    assert_eq!(
-        kind(engine.send(&url, long).await),
-        ErrorKind::InvalidParameterValue
-    );
-    engine
-        .send(&url, OutgoingMessage::new("a").in_group("g", "1"))
-        .await
-        .unwrap();
+    assert_eq!(kind(engine.send(&url, long).await), ErrorKind::InvalidParameterValue);
+    engine.send(&url, OutgoingMessage::new("a").in_group("g", "1")).await.unwrap();
     assert_eq!(bodies(&poll(&engine, &url, 30).await), ["a"]);
 }

@@ -4,10 +4,7 @@ use crate::setup::*;
 use everlog_sqs::{ErrorKind, OutgoingMessage};
 
 fn delayed(body: &str, delay_s: u32) -> OutgoingMessage {
-    OutgoingMessage {
-        delay_s: Some(delay_s),
-        ..OutgoingMessage::new(body)
-    }
+    OutgoingMessage { delay_s: Some(delay_s), ..OutgoingMessage::new(body) }
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,10 +56,7 @@ async fn new_queue_delay_of_a_standard_queue_leaves_what_was_sent() {
     let engine = engine();
     let url = standard(&engine, &[("DelaySeconds", "10")]).await;
     send(&engine, &url, "a").await;
-    engine
-        .set_attributes(&url, &attributes(&[("DelaySeconds", "0")]))
-        .await
-        .unwrap();
+    engine.set_attributes(&url, &attributes(&[("DelaySeconds", "0")])).await.unwrap();
     assert!(poll(&engine, &url, 5).await.is_empty());
     advance_s(10).await;
     poll_one(&engine, &url, 5).await;
@@ -72,20 +66,14 @@ async fn new_queue_delay_of_a_standard_queue_leaves_what_was_sent() {
 async fn fifo_refuses_a_delay_per_message() {
     let engine = engine();
     let url = fifo(&engine, &[]).await;
-    let refused = engine
-        .send(&url, delayed("a", 2).in_group("g", "1"))
-        .await
-        .unwrap_err();
+    let refused = engine.send(&url, delayed("a", 2).in_group("g", "1")).await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::InvalidParameterValue);
     assert_eq!(
         refused.message,
         "Value 2 for parameter DelaySeconds is invalid. Reason: \
          The request include parameter that is not valid for this queue type."
     );
-    engine
-        .send(&url, delayed("a", 0).in_group("g", "1"))
-        .await
-        .unwrap();
+    engine.send(&url, delayed("a", 0).in_group("g", "1")).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,10 +95,7 @@ async fn new_queue_delay_of_a_fifo_queue_holds_for_what_was_sent() {
     let engine = engine();
     let url = fifo(&engine, &[("DelaySeconds", "600")]).await;
     send_in(&engine, &url, "g", "1").await;
-    engine
-        .set_attributes(&url, &attributes(&[("DelaySeconds", "5")]))
-        .await
-        .unwrap();
+    engine.set_attributes(&url, &attributes(&[("DelaySeconds", "5")])).await.unwrap();
     assert!(poll(&engine, &url, 5).await.is_empty());
     advance_s(5).await;
     poll_one(&engine, &url, 5).await;
@@ -123,9 +108,6 @@ async fn redelivery_is_not_delayed_again() {
     send_in(&engine, &url, "g", "1").await;
     advance_s(10).await;
     let message = poll_one(&engine, &url, 60).await;
-    engine
-        .change_visibility(&url, &message.receipt_handle, 0)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &message.receipt_handle, 0).await.unwrap();
     poll_one(&engine, &url, 5).await;
 }

@@ -20,12 +20,7 @@ async fn sequence_numbers_grow_in_the_order_of_sends() {
     let mut last = String::new();
     for number in 0..20 {
         let message = OutgoingMessage::new("x").in_group("g", number.to_string());
-        let sequence = engine
-            .send(&url, message)
-            .await
-            .unwrap()
-            .sequence_number
-            .unwrap();
+        let sequence = engine.send(&url, message).await.unwrap().sequence_number.unwrap();
         assert_eq!(sequence.len(), 20);
         assert!(sequence > last);
         last = sequence;
@@ -90,15 +85,9 @@ async fn released_head_waits_for_the_rest_of_its_batch() {
         send_in(&engine, &url, "g", body).await;
     }
     let pair = poll(&engine, &url, 30).await;
-    engine
-        .change_visibility(&url, &pair[0].receipt_handle, 0)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &pair[0].receipt_handle, 0).await.unwrap();
     assert!(poll(&engine, &url, 30).await.is_empty());
-    engine
-        .change_visibility(&url, &pair[1].receipt_handle, 0)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &pair[1].receipt_handle, 0).await.unwrap();
     assert_eq!(bodies(&poll(&engine, &url, 30).await), ["1", "2"]);
 }
 
@@ -110,10 +99,7 @@ async fn extended_message_keeps_its_group_locked() {
         send_in(&engine, &url, "g", body).await;
     }
     let first = poll_for(&engine, &url, 1, 10).await.remove(0);
-    engine
-        .change_visibility(&url, &first.receipt_handle, 100)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &first.receipt_handle, 100).await.unwrap();
     advance_s(99).await;
     assert!(poll(&engine, &url, 30).await.is_empty());
     advance_s(1).await;
@@ -167,10 +153,7 @@ async fn group_whose_head_fails_again_and_again_takes_its_turn() {
     send_in(&engine, &url, "poison", "p").await;
     send_in(&engine, &url, "good", "g").await;
     let poison = poll_for(&engine, &url, 1, 30).await.remove(0);
-    engine
-        .change_visibility(&url, &poison.receipt_handle, 0)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &poison.receipt_handle, 0).await.unwrap();
     assert_eq!(bodies(&poll_for(&engine, &url, 1, 30).await), ["g"]);
 }
 
@@ -188,14 +171,9 @@ async fn group_that_gets_more_messages_keeps_its_turn() {
 async fn send_without_a_group_is_refused() {
     let engine = engine();
     let url = fifo(&engine, &[]).await;
-    let message = OutgoingMessage {
-        deduplication_id: Some("1".into()),
-        ..OutgoingMessage::new("a")
-    };
-    assert_eq!(
-        kind(engine.send(&url, message).await),
-        ErrorKind::MissingParameter
-    );
+    let message =
+        OutgoingMessage { deduplication_id: Some("1".into()), ..OutgoingMessage::new("a") };
+    assert_eq!(kind(engine.send(&url, message).await), ErrorKind::MissingParameter);
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,10 +181,7 @@ async fn group_and_deduplication_ids_have_128_graphic_characters_at_most() {
     let engine = engine();
     let url = fifo(&engine, &[]).await;
     let longest = "g".repeat(128);
-    engine
-        .send(&url, OutgoingMessage::new("a").in_group(&longest, &longest))
-        .await
-        .unwrap();
+    engine.send(&url, OutgoingMessage::new("a").in_group(&longest, &longest)).await.unwrap();
     for wrong in ["", "a b", "ä", &"g".repeat(129)] {
         for message in [
             OutgoingMessage::new("a").in_group(wrong, "1"),
@@ -223,10 +198,7 @@ async fn group_on_a_standard_queue_is_a_label() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
     for body in ["1", "2"] {
-        let message = OutgoingMessage {
-            group_id: Some("g".into()),
-            ..OutgoingMessage::new(body)
-        };
+        let message = OutgoingMessage { group_id: Some("g".into()), ..OutgoingMessage::new(body) };
         engine.send(&url, message).await.unwrap();
     }
     let first = poll_for(&engine, &url, 1, 30).await.remove(0);
@@ -236,10 +208,7 @@ async fn group_on_a_standard_queue_is_a_label() {
 
 #[tokio::test(start_paused = true)]
 async fn group_behind_the_window_waits_until_the_backlog_before_it_shrinks() {
-    let config = Config {
-        fifo_window: 5,
-        ..Config::new(EPOCH_MS, BASE_URL)
-    };
+    let config = Config { fifo_window: 5, ..Config::new(EPOCH_MS, BASE_URL) };
     let engine = Engine::new(config);
     let url = fifo(&engine, &[]).await;
     for number in 0..6 {
@@ -247,16 +216,10 @@ async fn group_behind_the_window_waits_until_the_backlog_before_it_shrinks() {
     }
     send_in(&engine, &url, "free", "f").await;
     let head = poll_for(&engine, &url, 1, 600).await.remove(0);
-    assert!(
-        poll(&engine, &url, 30).await.is_empty(),
-        "the free group is behind the window"
-    );
+    assert!(poll(&engine, &url, 30).await.is_empty(), "the free group is behind the window");
     engine.delete(&url, &head.receipt_handle).await.unwrap();
     let head = poll_for(&engine, &url, 1, 600).await.remove(0);
-    assert!(
-        poll(&engine, &url, 30).await.is_empty(),
-        "and still one behind it"
-    );
+    assert!(poll(&engine, &url, 30).await.is_empty(), "and still one behind it");
     engine.delete(&url, &head.receipt_handle).await.unwrap();
     let head = poll_for(&engine, &url, 1, 600).await.remove(0);
     assert_eq!(&*head.body, "b2");
@@ -265,10 +228,7 @@ async fn group_behind_the_window_waits_until_the_backlog_before_it_shrinks() {
 
 #[tokio::test(start_paused = true)]
 async fn purged_fifo_queue_starts_afresh() {
-    let config = Config {
-        fifo_window: 2,
-        ..Config::new(EPOCH_MS, BASE_URL)
-    };
+    let config = Config { fifo_window: 2, ..Config::new(EPOCH_MS, BASE_URL) };
     let engine = Engine::new(config);
     let url = fifo(&engine, &[]).await;
     for number in 0..6 {

@@ -40,17 +40,9 @@ async fn made_up_handle_is_invalid() {
     flipped.replace_range(20..21, if &handle[20..21] == "0" { "1" } else { "0" });
     for garbage in ["", "garbage", "AQEBé", &handle[1..], &flipped] {
         let refused = engine.delete(&url, garbage).await;
-        assert_eq!(
-            kind(refused),
-            ErrorKind::ReceiptHandleIsInvalid,
-            "{garbage}"
-        );
+        assert_eq!(kind(refused), ErrorKind::ReceiptHandleIsInvalid, "{garbage}");
         let refused = engine.change_visibility(&url, garbage, 1).await;
-        assert_eq!(
-            kind(refused),
-            ErrorKind::ReceiptHandleIsInvalid,
-            "{garbage}"
-        );
+        assert_eq!(kind(refused), ErrorKind::ReceiptHandleIsInvalid, "{garbage}");
     }
     engine.delete(&url, &handle).await.unwrap();
 }
@@ -59,16 +51,10 @@ async fn made_up_handle_is_invalid() {
 async fn handle_of_another_queue_is_invalid() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
-    let other = engine
-        .create_queue("other", &attributes(&[]))
-        .await
-        .unwrap();
+    let other = engine.create_queue("other", &attributes(&[])).await.unwrap();
     send(&engine, &url, "a").await;
     let handle = poll_one(&engine, &url, 5).await.receipt_handle;
-    assert_eq!(
-        kind(engine.delete(&other, &handle).await),
-        ErrorKind::ReceiptHandleIsInvalid
-    );
+    assert_eq!(kind(engine.delete(&other, &handle).await), ErrorKind::ReceiptHandleIsInvalid);
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,10 +66,7 @@ async fn handle_of_a_queue_before_it_was_created_anew_is_invalid() {
     engine.delete_queue(&url).await.unwrap();
     advance_s(60).await;
     let url = standard(&engine, &[]).await;
-    assert_eq!(
-        kind(engine.delete(&url, &handle).await),
-        ErrorKind::ReceiptHandleIsInvalid
-    );
+    assert_eq!(kind(engine.delete(&url, &handle).await), ErrorKind::ReceiptHandleIsInvalid);
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,16 +100,9 @@ async fn fifo_handle_after_the_timeout_is_expired() {
     send_in(&engine, &url, "g", "a").await;
     let message = poll_one(&engine, &url, 5).await;
     advance_s(5).await;
-    let expired = engine
-        .delete(&url, &message.receipt_handle)
-        .await
-        .unwrap_err();
+    let expired = engine.delete(&url, &message.receipt_handle).await.unwrap_err();
     assert_eq!(expired.kind, ErrorKind::InvalidParameterValue);
-    assert!(
-        expired
-            .message
-            .ends_with("Reason: The receipt handle has expired.")
-    );
+    assert!(expired.message.ends_with("Reason: The receipt handle has expired."));
     poll_one(&engine, &url, 5).await;
 }
 

@@ -5,10 +5,7 @@ use everlog_sqs::{Config, Engine, ErrorKind, Receive};
 use std::time::Duration;
 
 fn engine_of(in_flight_max: usize) -> Engine {
-    Engine::new(Config {
-        in_flight_max,
-        ..Config::new(EPOCH_MS, BASE_URL)
-    })
+    Engine::new(Config { in_flight_max, ..Config::new(EPOCH_MS, BASE_URL) })
 }
 
 #[test]
@@ -26,18 +23,9 @@ async fn receive_stops_at_the_limit_and_a_short_poll_beyond_it_is_refused() {
     }
     let received = poll(&engine, &url, 30).await;
     assert_eq!(received.len(), 3);
-    let receive = Receive {
-        wait_s: Some(0),
-        ..Receive::default()
-    };
-    assert_eq!(
-        kind(engine.receive(&url, receive).await),
-        ErrorKind::OverLimit
-    );
-    engine
-        .delete(&url, &received[0].receipt_handle)
-        .await
-        .unwrap();
+    let receive = Receive { wait_s: Some(0), ..Receive::default() };
+    assert_eq!(kind(engine.receive(&url, receive).await), ErrorKind::OverLimit);
+    engine.delete(&url, &received[0].receipt_handle).await.unwrap();
     assert_eq!(poll(&engine, &url, 30).await.len(), 1);
 }
 
@@ -50,10 +38,7 @@ async fn long_poll_at_the_limit_waits_for_room() {
     let first = poll_one(&engine, &url, 600).await;
     let (waiting, queue) = (engine.clone(), url.clone());
     let sleeper = tokio::spawn(async move {
-        let receive = Receive {
-            wait_s: Some(20),
-            ..Receive::default()
-        };
+        let receive = Receive { wait_s: Some(20), ..Receive::default() };
         let messages = waiting.receive(&queue, receive).await.unwrap();
         (messages.len(), waiting.now_ms())
     });
@@ -69,10 +54,7 @@ async fn long_poll_at_the_limit_ends_empty() {
     send(&engine, &url, "a").await;
     send(&engine, &url, "b").await;
     poll_one(&engine, &url, 600).await;
-    let receive = Receive {
-        wait_s: Some(20),
-        ..Receive::default()
-    };
+    let receive = Receive { wait_s: Some(20), ..Receive::default() };
     assert!(engine.receive(&url, receive).await.unwrap().is_empty());
     assert_eq!(engine.now_ms(), EPOCH_MS + 20_000);
 }

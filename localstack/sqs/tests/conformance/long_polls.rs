@@ -13,16 +13,9 @@ fn sleeper(
 ) -> JoinHandle<Result<(Vec<String>, u64), SqsError>> {
     let (engine, url) = (engine.clone(), url.to_owned());
     tokio::spawn(async move {
-        let receive = Receive {
-            max_messages: 1,
-            wait_s: Some(wait_s),
-            visibility_s: Some(2),
-        };
+        let receive = Receive { max_messages: 1, wait_s: Some(wait_s), visibility_s: Some(2) };
         let messages = engine.receive(&url, receive).await?;
-        let bodies = messages
-            .iter()
-            .map(|message| message.body.to_string())
-            .collect();
+        let bodies = messages.iter().map(|message| message.body.to_string()).collect();
         Ok((bodies, engine.now_ms() - EPOCH_MS))
     })
 }
@@ -48,13 +41,7 @@ async fn poll_of_an_empty_queue_ends_empty_after_its_wait() {
 async fn poll_without_a_wait_takes_the_queues() {
     let engine = engine();
     let url = standard(&engine, &[("ReceiveMessageWaitTimeSeconds", "4")]).await;
-    assert!(
-        engine
-            .receive(&url, Receive::default())
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(engine.receive(&url, Receive::default()).await.unwrap().is_empty());
     assert_eq!(engine.now_ms(), EPOCH_MS + 4_000);
 }
 
@@ -63,10 +50,7 @@ async fn message_that_is_there_ends_the_poll_at_once() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
     send(&engine, &url, "a").await;
-    assert_eq!(
-        sleeper(&engine, &url, 20).await.unwrap().unwrap(),
-        found("a", 0)
-    );
+    assert_eq!(sleeper(&engine, &url, 20).await.unwrap().unwrap(), found("a", 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,15 +113,9 @@ async fn poll_that_is_dropped_passes_its_wake_on() {
 async fn poll_wakes_when_a_delay_ends() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
-    let message = OutgoingMessage {
-        delay_s: Some(7),
-        ..OutgoingMessage::new("a")
-    };
+    let message = OutgoingMessage { delay_s: Some(7), ..OutgoingMessage::new("a") };
     engine.send(&url, message).await.unwrap();
-    assert_eq!(
-        sleeper(&engine, &url, 20).await.unwrap().unwrap(),
-        found("a", 7_000)
-    );
+    assert_eq!(sleeper(&engine, &url, 20).await.unwrap().unwrap(), found("a", 7_000));
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,10 +124,7 @@ async fn poll_wakes_when_the_delay_of_a_later_send_ends() {
     let url = standard(&engine, &[]).await;
     let poll = sleeper(&engine, &url, 20);
     sleep_ms(500).await;
-    let message = OutgoingMessage {
-        delay_s: Some(3),
-        ..OutgoingMessage::new("a")
-    };
+    let message = OutgoingMessage { delay_s: Some(3), ..OutgoingMessage::new("a") };
     engine.send(&url, message).await.unwrap();
     assert_eq!(poll.await.unwrap().unwrap(), found("a", 3_500));
 }
@@ -166,11 +141,7 @@ async fn poll_wakes_when_a_visibility_times_out_that_began_after_it() {
         after.push(poll.await.unwrap().unwrap().1);
     }
     after.sort_unstable();
-    assert_eq!(
-        after,
-        [1_000, 3_000],
-        "the second has it after the first one's two seconds"
-    );
+    assert_eq!(after, [1_000, 3_000], "the second has it after the first one's two seconds");
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,10 +152,7 @@ async fn poll_wakes_when_a_message_is_released() {
     let message = poll_one(&engine, &url, 600).await;
     let poll = sleeper(&engine, &url, 20);
     sleep_ms(2_500).await;
-    engine
-        .change_visibility(&url, &message.receipt_handle, 0)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &message.receipt_handle, 0).await.unwrap();
     assert_eq!(poll.await.unwrap().unwrap(), found("a", 2_500));
 }
 
@@ -196,10 +164,7 @@ async fn poll_wakes_when_a_visibility_is_shortened() {
     let message = poll_one(&engine, &url, 600).await;
     let poll = sleeper(&engine, &url, 20);
     sleep_ms(1_000).await;
-    engine
-        .change_visibility(&url, &message.receipt_handle, 4)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &message.receipt_handle, 4).await.unwrap();
     assert_eq!(poll.await.unwrap().unwrap(), found("a", 5_000));
 }
 
@@ -218,11 +183,7 @@ async fn poll_wakes_when_a_visibility_of_zero_was_received() {
 async fn poll_that_takes_with_a_visibility_of_zero_wakes_the_next() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
-    let visibility_zero = Receive {
-        wait_s: Some(20),
-        visibility_s: Some(0),
-        ..Receive::default()
-    };
+    let visibility_zero = Receive { wait_s: Some(20), visibility_s: Some(0), ..Receive::default() };
     let (first, queue) = (engine.clone(), url.clone());
     let first = tokio::spawn(async move { first.receive(&queue, visibility_zero).await });
     sleep_ms(1).await;
@@ -235,10 +196,7 @@ async fn poll_that_takes_with_a_visibility_of_zero_wakes_the_next() {
 
 #[tokio::test(start_paused = true)]
 async fn poll_wakes_when_a_group_comes_into_the_window() {
-    let engine = Engine::new(Config {
-        fifo_window: 2,
-        ..Config::new(EPOCH_MS, BASE_URL)
-    });
+    let engine = Engine::new(Config { fifo_window: 2, ..Config::new(EPOCH_MS, BASE_URL) });
     let url = fifo(&engine, &[]).await;
     for (group, body) in [("backlog", "1"), ("backlog", "2"), ("free", "3")] {
         send_in(&engine, &url, group, body).await;
@@ -247,10 +205,7 @@ async fn poll_wakes_when_a_group_comes_into_the_window() {
     assert_eq!(bodies(&backlog), ["1", "2"]);
     let poll = sleeper(&engine, &url, 20);
     sleep_ms(3_000).await;
-    engine
-        .delete(&url, &backlog[0].receipt_handle)
-        .await
-        .unwrap();
+    engine.delete(&url, &backlog[0].receipt_handle).await.unwrap();
     assert_eq!(poll.await.unwrap().unwrap(), found("3", 3_000));
 }
 
@@ -273,10 +228,7 @@ async fn poll_wakes_when_a_fifo_visibility_times_out() {
     let url = fifo(&engine, &[]).await;
     send_in(&engine, &url, "g", "1").await;
     poll_one(&engine, &url, 9).await;
-    assert_eq!(
-        sleeper(&engine, &url, 20).await.unwrap().unwrap(),
-        found("1", 9_000)
-    );
+    assert_eq!(sleeper(&engine, &url, 20).await.unwrap().unwrap(), found("1", 9_000));
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,10 +238,7 @@ async fn poll_wakes_when_a_fifo_delay_is_lowered() {
     send_in(&engine, &url, "g", "1").await;
     let poll = sleeper(&engine, &url, 20);
     sleep_ms(1_000).await;
-    engine
-        .set_attributes(&url, &attributes(&[("DelaySeconds", "3")]))
-        .await
-        .unwrap();
+    engine.set_attributes(&url, &attributes(&[("DelaySeconds", "3")])).await.unwrap();
     assert_eq!(poll.await.unwrap().unwrap(), found("1", 3_000));
 }
 
@@ -308,25 +257,16 @@ async fn poll_of_a_deleted_queue_ends_with_an_error() {
 async fn message_that_comes_with_the_end_of_the_wait_is_received() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
-    let message = OutgoingMessage {
-        delay_s: Some(5),
-        ..OutgoingMessage::new("a")
-    };
+    let message = OutgoingMessage { delay_s: Some(5), ..OutgoingMessage::new("a") };
     engine.send(&url, message).await.unwrap();
-    assert_eq!(
-        sleeper(&engine, &url, 5).await.unwrap().unwrap(),
-        found("a", 5_000)
-    );
+    assert_eq!(sleeper(&engine, &url, 5).await.unwrap().unwrap(), found("a", 5_000));
 }
 
 #[tokio::test(start_paused = true)]
 async fn wait_beyond_twenty_seconds_is_refused() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
-    assert_eq!(
-        kind(sleeper(&engine, &url, 21).await.unwrap()),
-        ErrorKind::InvalidParameterValue
-    );
+    assert_eq!(kind(sleeper(&engine, &url, 21).await.unwrap()), ErrorKind::InvalidParameterValue);
 }
 
 #[tokio::test(start_paused = true)]
@@ -334,13 +274,7 @@ async fn receive_of_none_or_of_eleven_is_refused() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
     for max_messages in [0, 11] {
-        let receive = Receive {
-            max_messages,
-            ..Receive::default()
-        };
-        assert_eq!(
-            kind(engine.receive(&url, receive).await),
-            ErrorKind::InvalidParameterValue
-        );
+        let receive = Receive { max_messages, ..Receive::default() };
+        assert_eq!(kind(engine.receive(&url, receive).await), ErrorKind::InvalidParameterValue);
     }
 }

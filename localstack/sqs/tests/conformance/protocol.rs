@@ -6,17 +6,12 @@ use serde_json::{Value, json};
 
 async fn queue(engine: &Engine, name: &str, attributes: Value) -> String {
     let body = json!({ "QueueName": name, "Attributes": attributes });
-    answer(engine, "CreateQueue", body).await["QueueUrl"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    answer(engine, "CreateQueue", body).await["QueueUrl"].as_str().unwrap().to_owned()
 }
 
 async fn receive(engine: &Engine, url: &str, asked: Value) -> Value {
     let mut body = json!({ "QueueUrl": url, "MaxNumberOfMessages": 10, "VisibilityTimeout": 0 });
-    body.as_object_mut()
-        .unwrap()
-        .extend(asked.as_object().unwrap().clone());
+    body.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
     answer(engine, "ReceiveMessage", body).await
 }
 
@@ -49,10 +44,7 @@ async fn message_goes_round_through_the_protocol() {
     assert_eq!(message["MessageId"], sent["MessageId"]);
     assert_eq!(message["Body"], "msg");
     assert_eq!(message["MD5OfBody"], sent["MD5OfMessageBody"]);
-    assert_eq!(
-        message["MD5OfMessageAttributes"],
-        sent["MD5OfMessageAttributes"]
-    );
+    assert_eq!(message["MD5OfMessageAttributes"], sent["MD5OfMessageAttributes"]);
     assert_eq!(
         message["MessageAttributes"],
         json!({ "Hello": { "DataType": "String", "StringValue": "There" },
@@ -87,34 +79,14 @@ async fn attributes_are_shown_only_if_asked_for() {
     }
     // Digests as AWS was seen to answer them.
     for (names, shown_names, digest) in [
-        (
-            json!([".*"]),
-            vec!["General", "Hello", "Help.Me"],
-            "4c360f3fdafd970e05fae2f149d997f5",
-        ),
-        (
-            json!(["Hello", "General"]),
-            vec!["General", "Hello"],
-            "fca026605781cb4126a1e9044df24232",
-        ),
-        (
-            json!(["Hello", "Absent"]),
-            vec!["Hello"],
-            "a311262e065454b75da111d535b8dacd",
-        ),
-        (
-            json!(["Hel.*"]),
-            vec!["Hello", "Help.Me"],
-            "83fee93c1bcd8b9a5a923ffacdc636c7",
-        ),
+        (json!([".*"]), vec!["General", "Hello", "Help.Me"], "4c360f3fdafd970e05fae2f149d997f5"),
+        (json!(["Hello", "General"]), vec!["General", "Hello"], "fca026605781cb4126a1e9044df24232"),
+        (json!(["Hello", "Absent"]), vec!["Hello"], "a311262e065454b75da111d535b8dacd"),
+        (json!(["Hel.*"]), vec!["Hello", "Help.Me"], "83fee93c1bcd8b9a5a923ffacdc636c7"),
     ] {
         let asked = json!({ "MessageAttributeNames": names });
         let shown = receive(&engine, &url, asked).await["Messages"][0].clone();
-        let found: Vec<_> = shown["MessageAttributes"]
-            .as_object()
-            .unwrap()
-            .keys()
-            .collect();
+        let found: Vec<_> = shown["MessageAttributes"].as_object().unwrap().keys().collect();
         assert_eq!(found, shown_names);
         assert_eq!(shown["MD5OfMessageAttributes"], digest);
     }
@@ -172,10 +144,7 @@ async fn batch_answers_each_entry() {
     ] });
     let sent = answer(&engine, "SendMessageBatch", body).await;
     assert_eq!(sent["Successful"][0]["Id"], "a");
-    assert_eq!(
-        sent["Successful"][0]["MD5OfMessageBody"],
-        "f97c5d29941bfb1b2fdab0874906ab82"
-    );
+    assert_eq!(sent["Successful"][0]["MD5OfMessageBody"], "f97c5d29941bfb1b2fdab0874906ab82");
     assert!(sent["Successful"][0]["MessageId"].is_string());
     assert_eq!(sent["Successful"][1]["Id"], "d");
     let failed = sent["Failed"].as_array().unwrap();
@@ -183,12 +152,7 @@ async fn batch_answers_each_entry() {
     assert_eq!(failed[0]["Id"], "b");
     assert_eq!(failed[0]["SenderFault"], true);
     assert_eq!(failed[0]["Code"], "InvalidMessageContents");
-    assert!(
-        failed[0]["Message"]
-            .as_str()
-            .unwrap()
-            .starts_with("Invalid characters found.")
-    );
+    assert!(failed[0]["Message"].as_str().unwrap().starts_with("Invalid characters found."));
     assert_eq!(
         (&failed[1]["Id"], &failed[1]["Code"]),
         (&json!("c"), &json!("InvalidParameterValue"))
@@ -206,10 +170,7 @@ async fn batch_answers_each_entry() {
         { "Id": "a", "ReceiptHandle": handle(0) }, { "Id": "b", "ReceiptHandle": handle(1) },
     ] });
     let deleted = answer(&engine, "DeleteMessageBatch", body).await;
-    assert_eq!(
-        deleted,
-        json!({ "Successful": [{ "Id": "a" }, { "Id": "b" }], "Failed": [] })
-    );
+    assert_eq!(deleted, json!({ "Successful": [{ "Id": "a" }, { "Id": "b" }], "Failed": [] }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,27 +178,15 @@ async fn queue_attributes_are_shown_if_asked_for() {
     let engine = engine();
     let url = queue(&engine, "work", json!({ "VisibilityTimeout": "7" })).await;
     let ask = |names: Value| json!({ "QueueUrl": url, "AttributeNames": names });
-    let shown = answer(
-        &engine,
-        "GetQueueAttributes",
-        ask(json!(["VisibilityTimeout", "Policy"])),
-    )
-    .await;
+    let shown =
+        answer(&engine, "GetQueueAttributes", ask(json!(["VisibilityTimeout", "Policy"]))).await;
     assert_eq!(shown, json!({ "Attributes": { "VisibilityTimeout": "7" } }));
-    assert_eq!(
-        answer(&engine, "GetQueueAttributes", ask(json!([]))).await,
-        json!({})
-    );
+    assert_eq!(answer(&engine, "GetQueueAttributes", ask(json!([]))).await, json!({}));
     let all = answer(&engine, "GetQueueAttributes", ask(json!(["All"]))).await;
     assert_eq!(all["Attributes"].as_object().unwrap().len(), 12);
     let body = json!({ "QueueUrl": url, "Attributes": { "VisibilityTimeout": "8" } });
     answer(&engine, "SetQueueAttributes", body).await;
-    let shown = answer(
-        &engine,
-        "GetQueueAttributes",
-        ask(json!(["VisibilityTimeout"])),
-    )
-    .await;
+    let shown = answer(&engine, "GetQueueAttributes", ask(json!(["VisibilityTimeout"]))).await;
     assert_eq!(shown["Attributes"]["VisibilityTimeout"], "8");
 }
 
@@ -253,19 +202,10 @@ async fn queues_are_listed_by_page() {
     assert_eq!(first["QueueUrls"].as_array().unwrap().len(), 2);
     let body = json!({ "MaxResults": 2, "NextToken": first["NextToken"] });
     let second = answer(&engine, "ListQueues", body).await;
-    assert_eq!(
-        second,
-        json!({ "QueueUrls": [format!("{BASE_URL}/000000000000/c")] })
-    );
+    assert_eq!(second, json!({ "QueueUrls": [format!("{BASE_URL}/000000000000/c")] }));
     let url = format!("{BASE_URL}/000000000000/c");
-    assert_eq!(
-        answer(&engine, "DeleteQueue", json!({ "QueueUrl": url })).await,
-        json!({})
-    );
-    assert_eq!(
-        answer(&engine, "ListQueues", json!({ "QueueNamePrefix": "c" })).await,
-        json!({})
-    );
+    assert_eq!(answer(&engine, "DeleteQueue", json!({ "QueueUrl": url })).await, json!({}));
+    assert_eq!(answer(&engine, "ListQueues", json!({ "QueueNamePrefix": "c" })).await, json!({}));
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,12 +16,7 @@ async fn url_names_the_base_the_account_and_the_queue() {
 async fn host_of_the_url_is_not_compared() {
     let engine = engine();
     standard(&engine, &[]).await;
-    send(
-        &engine,
-        "https://sqs.us-east-1.amazonaws.com/000000000000/work",
-        "a",
-    )
-    .await;
+    send(&engine, "https://sqs.us-east-1.amazonaws.com/000000000000/work", "a").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -35,11 +30,7 @@ async fn url_without_an_account_is_an_invalid_address() {
         "http://h/111111111111/work",
         "http://h/000000000000/",
     ] {
-        assert_eq!(
-            kind(engine.attributes(url).await),
-            ErrorKind::InvalidAddress,
-            "{url}"
-        );
+        assert_eq!(kind(engine.attributes(url).await), ErrorKind::InvalidAddress, "{url}");
     }
 }
 
@@ -53,10 +44,7 @@ async fn absent_queue_does_not_exist() {
     assert_eq!(kind(engine.purge(&url).await), absent);
     assert_eq!(kind(engine.delete(&url, "h").await), absent);
     assert_eq!(kind(engine.receive(&url, Default::default()).await), absent);
-    assert_eq!(
-        kind(engine.set_attributes(&url, &BTreeMap::new()).await),
-        absent
-    );
+    assert_eq!(kind(engine.set_attributes(&url, &BTreeMap::new()).await), absent);
     let message = everlog_sqs::OutgoingMessage::new("a");
     assert_eq!(kind(engine.send(&url, message).await), absent);
 }
@@ -81,10 +69,7 @@ async fn wrong_names_are_refused() {
     let longest = "x".repeat(80);
     engine.create_queue(&longest, &none).await.unwrap();
     let longer = "x".repeat(81);
-    assert_eq!(
-        kind(engine.create_queue(&longer, &none).await),
-        ErrorKind::InvalidParameterValue
-    );
+    assert_eq!(kind(engine.create_queue(&longer, &none).await), ErrorKind::InvalidParameterValue);
     let longest = format!("{}.fifo", "x".repeat(75));
     engine.create_queue(&longest, &fifo).await.unwrap();
 }
@@ -103,9 +88,7 @@ async fn creating_again_with_the_same_attributes_finds_the_queue() {
 async fn creating_again_with_other_attributes_is_refused() {
     let engine = engine();
     standard(&engine, &[("DelaySeconds", "1")]).await;
-    let refused = engine
-        .create_queue("work", &attributes(&[("DelaySeconds", "2")]))
-        .await;
+    let refused = engine.create_queue("work", &attributes(&[("DelaySeconds", "2")])).await;
     assert_eq!(kind(refused), ErrorKind::QueueNameExists);
 }
 
@@ -173,12 +156,7 @@ async fn fifo_attributes_have_awss_defaults() {
         ("FifoQueue", "true"),
         ("FifoThroughputLimit", "perQueue"),
     ]);
-    assert!(
-        expected
-            .iter()
-            .all(|(name, value)| all.get(name) == Some(value)),
-        "{all:?}"
-    );
+    assert!(expected.iter().all(|(name, value)| all.get(name) == Some(value)), "{all:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,10 +177,7 @@ async fn set_attributes_come_back() {
     ]);
     engine.set_attributes(&url, &set).await.unwrap();
     let all = engine.attributes(&url).await.unwrap();
-    assert!(
-        set.iter().all(|(name, value)| all.get(name) == Some(value)),
-        "{all:?}"
-    );
+    assert!(set.iter().all(|(name, value)| all.get(name) == Some(value)), "{all:?}");
     assert_eq!(all["LastModifiedTimestamp"], "1750000010");
     assert_eq!(all["CreatedTimestamp"], "1750000000");
 }
@@ -226,11 +201,7 @@ async fn values_out_of_range_are_refused_and_change_nothing() {
     for (name, value) in wrong {
         let set = attributes(&[("DelaySeconds", "5"), (name, value)]);
         let refused = engine.set_attributes(&url, &set).await;
-        assert_eq!(
-            kind(refused),
-            ErrorKind::InvalidAttributeValue,
-            "{name} {value}"
-        );
+        assert_eq!(kind(refused), ErrorKind::InvalidAttributeValue, "{name} {value}");
     }
     assert_eq!(engine.attributes(&url).await.unwrap(), before);
 }
@@ -239,22 +210,14 @@ async fn values_out_of_range_are_refused_and_change_nothing() {
 async fn attributes_that_do_not_exist_or_not_for_this_type_are_refused() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
-    for name in [
-        "Unknown",
-        "QueueArn",
-        "FifoQueue",
-        "ContentBasedDeduplication",
-        "DeduplicationScope",
-    ] {
-        let refused = engine
-            .set_attributes(&url, &attributes(&[(name, "true")]))
-            .await;
+    for name in
+        ["Unknown", "QueueArn", "FifoQueue", "ContentBasedDeduplication", "DeduplicationScope"]
+    {
+        let refused = engine.set_attributes(&url, &attributes(&[(name, "true")])).await;
         assert_eq!(kind(refused), ErrorKind::InvalidAttributeName, "{name}");
     }
     let url = fifo(&engine, &[]).await;
-    let refused = engine
-        .set_attributes(&url, &attributes(&[("FifoQueue", "false")]))
-        .await;
+    let refused = engine.set_attributes(&url, &attributes(&[("FifoQueue", "false")])).await;
     assert_eq!(kind(refused), ErrorKind::InvalidAttributeValue);
 }
 
@@ -265,10 +228,7 @@ async fn queues_are_listed_by_prefix_in_order() {
         engine.create_queue(name, &BTreeMap::new()).await.unwrap();
     }
     let url = |name: &str| format!("{BASE_URL}/000000000000/{name}");
-    assert_eq!(
-        engine.list_queues("").await,
-        [url("a1"), url("a2"), url("b")]
-    );
+    assert_eq!(engine.list_queues("").await, [url("a1"), url("a2"), url("b")]);
     assert_eq!(engine.list_queues("a").await, [url("a1"), url("a2")]);
     assert!(engine.list_queues("c").await.is_empty());
 }

@@ -18,10 +18,12 @@ async fn absent_queue_answers_as_aws() {
                 "message": "The specified queue does not exist." })
     );
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    assert!(headers.contains(&header(
-        "x-amzn-query-error",
-        "AWS.SimpleQueueService.NonExistentQueue;Sender"
-    )));
+    assert!(
+        headers.contains(&header(
+            "x-amzn-query-error",
+            "AWS.SimpleQueueService.NonExistentQueue;Sender"
+        ))
+    );
     assert!(headers.contains(&header("content-type", "application/x-amz-json-1.0")));
 }
 
@@ -48,44 +50,14 @@ async fn refused_messages_carry_awss_codes_and_statuses() {
     let receive = |field: &str, value: i64| json!({ "QueueUrl": url, field: value });
     let invalid = "InvalidParameterValue";
     let cases = vec![
-        (
-            "SendMessage",
-            json!({ "QueueUrl": url }),
-            400,
-            "MissingParameter",
-        ),
-        (
-            "SendMessage",
-            json!({ "MessageBody": "a" }),
-            400,
-            "MissingParameter",
-        ),
+        ("SendMessage", json!({ "QueueUrl": url }), 400, "MissingParameter"),
+        ("SendMessage", json!({ "MessageBody": "a" }), 400, "MissingParameter"),
         ("SendMessage", send("\u{1}"), 400, "InvalidMessageContents"),
         ("SendMessage", delayed, 400, invalid),
-        (
-            "ReceiveMessage",
-            receive("MaxNumberOfMessages", 0),
-            400,
-            invalid,
-        ),
-        (
-            "ReceiveMessage",
-            receive("MaxNumberOfMessages", 11),
-            400,
-            invalid,
-        ),
-        (
-            "ReceiveMessage",
-            receive("WaitTimeSeconds", -1),
-            400,
-            invalid,
-        ),
-        (
-            "ReceiveMessage",
-            receive("VisibilityTimeout", 43_201),
-            400,
-            invalid,
-        ),
+        ("ReceiveMessage", receive("MaxNumberOfMessages", 0), 400, invalid),
+        ("ReceiveMessage", receive("MaxNumberOfMessages", 11), 400, invalid),
+        ("ReceiveMessage", receive("WaitTimeSeconds", -1), 400, invalid),
+        ("ReceiveMessage", receive("VisibilityTimeout", 43_201), 400, invalid),
         (
             "DeleteMessage",
             json!({ "QueueUrl": url, "ReceiptHandle": "x" }),
@@ -111,36 +83,11 @@ async fn refused_batches_carry_awss_codes() {
     let no_id = json!({ "QueueUrl": url, "Entries": [{ "MessageBody": "x" }] });
     let operation = "SendMessageBatch";
     let cases = vec![
-        (
-            operation,
-            batch(&[]),
-            400,
-            "AWS.SimpleQueueService.EmptyBatchRequest",
-        ),
-        (
-            operation,
-            batch(&eleven),
-            400,
-            "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
-        ),
-        (
-            operation,
-            batch(&["a", "a"]),
-            400,
-            "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",
-        ),
-        (
-            operation,
-            batch(&["a", "b c"]),
-            400,
-            "AWS.SimpleQueueService.InvalidBatchEntryId",
-        ),
-        (
-            operation,
-            long,
-            400,
-            "AWS.SimpleQueueService.BatchRequestTooLong",
-        ),
+        (operation, batch(&[]), 400, "AWS.SimpleQueueService.EmptyBatchRequest"),
+        (operation, batch(&eleven), 400, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest"),
+        (operation, batch(&["a", "a"]), 400, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct"),
+        (operation, batch(&["a", "b c"]), 400, "AWS.SimpleQueueService.InvalidBatchEntryId"),
+        (operation, long, 400, "AWS.SimpleQueueService.BatchRequestTooLong"),
         (operation, no_id, 400, "MissingParameter"),
     ];
     check(&engine, cases).await;
@@ -155,32 +102,12 @@ async fn refused_calls_about_queues_carry_awss_codes() {
     let set = json!({ "QueueUrl": url, "Attributes": { "DelaySeconds": "x" } });
     let by_name = json!({ "QueueUrl": "work", "MessageBody": "a" });
     let cases = vec![
-        (
-            "CreateQueue",
-            create("work", "3"),
-            400,
-            "QueueAlreadyExists",
-        ),
-        (
-            "CreateQueue",
-            create("a b", "3"),
-            400,
-            "InvalidParameterValue",
-        ),
+        ("CreateQueue", create("work", "3"), 400, "QueueAlreadyExists"),
+        ("CreateQueue", create("a b", "3"), 400, "InvalidParameterValue"),
         ("GetQueueAttributes", get, 400, "InvalidAttributeName"),
         ("SetQueueAttributes", set, 400, "InvalidAttributeValue"),
-        (
-            "SetQueueAttributes",
-            json!({ "QueueUrl": url }),
-            400,
-            "MissingParameter",
-        ),
-        (
-            "ListQueues",
-            json!({ "MaxResults": 1_001 }),
-            400,
-            "InvalidParameterValue",
-        ),
+        ("SetQueueAttributes", json!({ "QueueUrl": url }), 400, "MissingParameter"),
+        ("ListQueues", json!({ "MaxResults": 1_001 }), 400, "InvalidParameterValue"),
         ("SendMessage", by_name, 404, "InvalidAddress"),
         ("StartMessageMoveTask", json!({}), 400, "InvalidAction"),
     ];
@@ -194,25 +121,16 @@ async fn visibility_codes_are_awss() {
     send(&engine, &url, "a").await;
     let handle = poll_one(&engine, &url, 5).await.receipt_handle;
     let body = json!({ "QueueUrl": url, "ReceiptHandle": handle, "VisibilityTimeout": 5 });
-    assert_eq!(
-        answer(&engine, "ChangeMessageVisibility", body.clone()).await,
-        json!({})
-    );
+    assert_eq!(answer(&engine, "ChangeMessageVisibility", body.clone()).await, json!({}));
     advance_s(5).await;
     let (status, _, code) = request(&engine, "ChangeMessageVisibility", body).await;
     assert_eq!(status, 400);
-    assert_eq!(
-        code.as_deref(),
-        Some("AWS.SimpleQueueService.MessageNotInflight;Sender")
-    );
+    assert_eq!(code.as_deref(), Some("AWS.SimpleQueueService.MessageNotInflight;Sender"));
     let purge = json!({ "QueueUrl": url });
     answer(&engine, "PurgeQueue", purge.clone()).await;
     let (status, _, code) = request(&engine, "PurgeQueue", purge).await;
     assert_eq!(status, 403);
-    assert_eq!(
-        code.as_deref(),
-        Some("AWS.SimpleQueueService.PurgeQueueInProgress;Sender")
-    );
+    assert_eq!(code.as_deref(), Some("AWS.SimpleQueueService.PurgeQueueInProgress;Sender"));
 }
 
 #[tokio::test(start_paused = true)]

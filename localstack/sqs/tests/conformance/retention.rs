@@ -45,17 +45,10 @@ async fn expiry_of_the_message_in_flight_frees_its_group() {
     advance_s(45).await;
     send_in(&engine, &url, "g", "2").await;
     poll_for(&engine, &url, 1, 600).await;
-    let receive = Receive {
-        wait_s: Some(20),
-        ..Receive::default()
-    };
+    let receive = Receive { wait_s: Some(20), ..Receive::default() };
     let found = engine.receive(&url, receive).await.unwrap();
     assert_eq!(bodies(&found), ["2"]);
-    assert_eq!(
-        engine.now_ms(),
-        EPOCH_MS + 60_000,
-        "the sleeper woke at the expiry"
-    );
+    assert_eq!(engine.now_ms(), EPOCH_MS + 60_000, "the sleeper woke at the expiry");
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,10 +113,7 @@ async fn purge_deletes_what_waits_what_is_delayed_and_what_is_in_flight() {
     engine.purge(&url).await.unwrap();
     advance_s(60).await;
     assert!(poll(&engine, &url, 0).await.is_empty());
-    engine
-        .delete(&url, &in_flight.receipt_handle)
-        .await
-        .unwrap();
+    engine.delete(&url, &in_flight.receipt_handle).await.unwrap();
     send(&engine, &url, "d").await;
     assert_eq!(bodies(&poll(&engine, &url, 0).await), ["d"]);
 }

@@ -40,14 +40,7 @@ async fn hundred_thousand_messages_are_received_released_and_deleted() {
         }
         deleted += received.len();
         let handles = received.into_iter().map(|message| message.receipt_handle);
-        assert!(
-            engine
-                .delete_batch(&url, entries(handles))
-                .await
-                .unwrap()
-                .failed
-                .is_empty()
-        );
+        assert!(engine.delete_batch(&url, entries(handles)).await.unwrap().failed.is_empty());
     }
     assert_eq!(deleted, MESSAGES);
     assert_eq!(counts(&engine, &url).await, [0, 0, 0]);
@@ -92,10 +85,7 @@ async fn group_of_fifty_thousand_is_received_in_order_to_the_end() {
     while next < 50_000 {
         let received = poll(&engine, &url, 60).await;
         for message in &received {
-            assert_eq!(
-                message.deduplication_id.as_deref(),
-                Some(&*format!("g-{next}"))
-            );
+            assert_eq!(message.deduplication_id.as_deref(), Some(&*format!("g-{next}")));
             next += 1;
         }
         let handles = received.into_iter().map(|message| message.receipt_handle);

@@ -15,17 +15,11 @@ pub fn engine() -> Engine {
 }
 
 pub fn attributes(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect()
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 pub async fn standard(engine: &Engine, pairs: &[(&str, &str)]) -> String {
-    engine
-        .create_queue("work", &attributes(pairs))
-        .await
-        .unwrap()
+    engine.create_queue("work", &attributes(pairs)).await.unwrap()
 }
 
 pub async fn fifo(engine: &Engine, pairs: &[(&str, &str)]) -> String {
@@ -35,11 +29,7 @@ pub async fn fifo(engine: &Engine, pairs: &[(&str, &str)]) -> String {
 }
 
 pub async fn send(engine: &Engine, url: &str, body: &str) -> String {
-    engine
-        .send(url, OutgoingMessage::new(body))
-        .await
-        .unwrap()
-        .message_id
+    engine.send(url, OutgoingMessage::new(body)).await.unwrap().message_id
 }
 
 /// Sends to a FIFO queue; the body is the deduplication id.
@@ -59,11 +49,7 @@ pub async fn poll_for(
     max_messages: u32,
     visibility_s: u32,
 ) -> Vec<ReceivedMessage> {
-    let receive = Receive {
-        max_messages,
-        wait_s: Some(0),
-        visibility_s: Some(visibility_s),
-    };
+    let receive = Receive { max_messages, wait_s: Some(0), visibility_s: Some(visibility_s) };
     engine.receive(url, receive).await.unwrap()
 }
 
@@ -92,19 +78,14 @@ pub fn kind<T: std::fmt::Debug>(result: Result<T, SqsError>) -> ErrorKind {
 
 pub fn entries<T>(items: impl IntoIterator<Item = T>) -> Vec<Entry<T>> {
     let ids = (0..).map(|number| format!("e{number}"));
-    ids.zip(items)
-        .map(|(id, item)| Entry { id, item })
-        .collect()
+    ids.zip(items).map(|(id, item)| Entry { id, item }).collect()
 }
 
 /// What the queue counts: visible, delayed, in flight.
 pub async fn counts(engine: &Engine, url: &str) -> [usize; 3] {
     let attributes = engine.attributes(url).await.unwrap();
-    let count = |suffix: &str| {
-        attributes[&format!("ApproximateNumberOfMessages{suffix}")]
-            .parse()
-            .unwrap()
-    };
+    let count =
+        |suffix: &str| attributes[&format!("ApproximateNumberOfMessages{suffix}")].parse().unwrap();
     [count(""), count("Delayed"), count("NotVisible")]
 }
 
@@ -116,10 +97,8 @@ pub async fn request(
 ) -> (u16, Value, Option<String>) {
     let body = serde_json::to_vec(&body).unwrap();
     let (status, body, headers) = engine.call(&format!("AmazonSQS.{operation}"), &body).await;
-    let code = headers
-        .into_iter()
-        .find(|(name, _)| name == "x-amzn-query-error")
-        .map(|(_, value)| value);
+    let code =
+        headers.into_iter().find(|(name, _)| name == "x-amzn-query-error").map(|(_, value)| value);
     (status, serde_json::from_slice(&body).unwrap(), code)
 }
 

@@ -41,18 +41,10 @@ async fn visibility_beyond_twelve_hours_is_refused() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
     send(&engine, &url, "a").await;
-    let receive = Receive {
-        visibility_s: Some(43_201),
-        ..Receive::default()
-    };
-    assert_eq!(
-        kind(engine.receive(&url, receive).await),
-        ErrorKind::InvalidParameterValue
-    );
+    let receive = Receive { visibility_s: Some(43_201), ..Receive::default() };
+    assert_eq!(kind(engine.receive(&url, receive).await), ErrorKind::InvalidParameterValue);
     let message = poll_one(&engine, &url, 43_200).await;
-    let beyond = engine
-        .change_visibility(&url, &message.receipt_handle, 43_201)
-        .await;
+    let beyond = engine.change_visibility(&url, &message.receipt_handle, 43_201).await;
     assert_eq!(kind(beyond), ErrorKind::InvalidParameterValue);
 }
 
@@ -78,10 +70,7 @@ async fn change_visibility_counts_from_now() {
     send(&engine, &url, "a").await;
     let message = poll_one(&engine, &url, 10).await;
     advance_s(8).await;
-    engine
-        .change_visibility(&url, &message.receipt_handle, 10)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &message.receipt_handle, 10).await.unwrap();
     advance_ms(9_999).await;
     assert!(poll(&engine, &url, 1).await.is_empty());
     advance_ms(1).await;
@@ -94,10 +83,7 @@ async fn change_visibility_can_shorten() {
     let url = standard(&engine, &[]).await;
     send(&engine, &url, "a").await;
     let message = poll_one(&engine, &url, 600).await;
-    engine
-        .change_visibility(&url, &message.receipt_handle, 2)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &message.receipt_handle, 2).await.unwrap();
     advance_s(2).await;
     poll_one(&engine, &url, 1).await;
 }
@@ -108,10 +94,7 @@ async fn change_visibility_to_zero_shows_the_message_at_once() {
     let url = standard(&engine, &[]).await;
     send(&engine, &url, "a").await;
     let message = poll_one(&engine, &url, 600).await;
-    engine
-        .change_visibility(&url, &message.receipt_handle, 0)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &message.receipt_handle, 0).await.unwrap();
     assert_eq!(poll_one(&engine, &url, 1).await.receive_count, 2);
 }
 
@@ -135,9 +118,7 @@ async fn change_visibility_after_the_timeout_is_not_in_flight() {
     send(&engine, &url, "a").await;
     let message = poll_one(&engine, &url, 5).await;
     advance_s(5).await;
-    let late = engine
-        .change_visibility(&url, &message.receipt_handle, 60)
-        .await;
+    let late = engine.change_visibility(&url, &message.receipt_handle, 60).await;
     assert_eq!(kind(late), ErrorKind::MessageNotInflight);
     poll_one(&engine, &url, 5).await;
 }
@@ -162,15 +143,9 @@ async fn change_visibility_of_a_deleted_message_is_refused() {
     send(&engine, &url, "a").await;
     let message = poll_one(&engine, &url, 5).await;
     engine.delete(&url, &message.receipt_handle).await.unwrap();
-    let gone = engine
-        .change_visibility(&url, &message.receipt_handle, 5)
-        .await
-        .unwrap_err();
+    let gone = engine.change_visibility(&url, &message.receipt_handle, 5).await.unwrap_err();
     assert_eq!(gone.kind, ErrorKind::InvalidParameterValue);
-    assert!(
-        gone.message
-            .contains("not available for visibility timeout change")
-    );
+    assert!(gone.message.contains("not available for visibility timeout change"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,10 +157,7 @@ async fn released_poison_message_does_not_starve_the_others() {
     send(&engine, &url, "good").await;
     advance_ms(1).await;
     let poison = poll_for(&engine, &url, 1, 30).await.remove(0);
-    engine
-        .change_visibility(&url, &poison.receipt_handle, 0)
-        .await
-        .unwrap();
+    engine.change_visibility(&url, &poison.receipt_handle, 0).await.unwrap();
     assert_eq!(bodies(&poll_for(&engine, &url, 1, 30).await), ["good"]);
 }
 
@@ -194,9 +166,7 @@ async fn clones_of_an_engine_share_its_queues() {
     let engine = engine();
     let url = standard(&engine, &[]).await;
     let clone = engine.clone();
-    let id = tokio::spawn(async move { send(&clone, &url, "a").await })
-        .await
-        .unwrap();
+    let id = tokio::spawn(async move { send(&clone, &url, "a").await }).await.unwrap();
     let url = engine.get_queue_url("work").await.unwrap();
     assert_eq!(poll_one(&engine, &url, 5).await.message_id, id);
 }

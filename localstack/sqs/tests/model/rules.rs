@@ -38,8 +38,7 @@ pub struct Model {
 
 impl Model {
     pub fn let_time_pass(&mut self, now_ms: u64) {
-        self.messages
-            .retain(|message| message.sent_ms + RETENTION_MS > now_ms);
+        self.messages.retain(|message| message.sent_ms + RETENTION_MS > now_ms);
         for message in &mut self.messages {
             if message.in_flight && message.visible_at_ms <= now_ms {
                 message.in_flight = false;
@@ -48,20 +47,12 @@ impl Model {
     }
 
     pub fn is_locked(&self, group: &str) -> bool {
-        self.fifo
-            && self
-                .messages
-                .iter()
-                .any(|m| m.in_flight && m.group == group)
+        self.fifo && self.messages.iter().any(|m| m.in_flight && m.group == group)
     }
 
     /// What a receive could get, in the order of the queue or of each group.
     pub fn ready(&self, now_ms: u64) -> Vec<Known> {
-        let window = if self.kind == Kind::SmallWindow {
-            SMALL_WINDOW
-        } else {
-            usize::MAX
-        };
+        let window = if self.kind == Kind::SmallWindow { SMALL_WINDOW } else { usize::MAX };
         let mut ready: Vec<Known> = self
             .messages
             .iter()
@@ -70,13 +61,7 @@ impl Model {
             .cloned()
             .collect();
         let fifo = self.fifo;
-        ready.sort_by_key(|m| {
-            if fifo {
-                (0, m.number)
-            } else {
-                (m.visible_at_ms, m.number)
-            }
-        });
+        ready.sort_by_key(|m| if fifo { (0, m.number) } else { (m.visible_at_ms, m.number) });
         ready
     }
 
@@ -85,8 +70,6 @@ impl Model {
     }
 
     pub fn is_current(&self, handle: &str) -> Option<&Known> {
-        self.messages
-            .iter()
-            .find(|message| message.handle == handle)
+        self.messages.iter().find(|message| message.handle == handle)
     }
 }

@@ -130,7 +130,9 @@ impl State {
         let staged = |a: &Attempt| matches!(a.stage, Stage::Staged { .. });
         let withdrawn: Vec<Target> =
             self.attempts.iter().filter(|(_, a)| staged(a)).map(|(t, _)| t.clone()).collect();
-        self.nodes.cancel_waiting(at.commit);
+        if let Some(plan) = &self.plan {
+            self.nodes.cancel_waiting(plan, at.commit);
+        }
         let timers = self.timers.keys().filter_map(|t| match t {
             TimerKey::Node(node) => Some(*node),
             TimerKey::Named(_) => None,
