@@ -63,6 +63,9 @@ impl Default for Schemas {
     }
 }
 
+/// Plans that were read, by partition and place.
+type Plans = HashMap<(String, StoredPlan), Arc<Plan>>;
+
 /// Access to one table.
 #[derive(Debug, Clone)]
 pub struct Journal {
@@ -72,7 +75,7 @@ pub struct Journal {
     skew: Skew,
     meter: Arc<Meter>,
     schemas: Schemas,
-    plans: Arc<Mutex<HashMap<(String, StoredPlan), Arc<Plan>>>>,
+    plans: Arc<Mutex<Plans>>,
 }
 
 impl Journal {

@@ -151,7 +151,8 @@ impl Fleet {
         let now = self.clock.now();
         let incoming = Incoming {
             sent: sent(&command, None, now),
-            waiting_since: command.issued_at.map_or(now, |at| at.min(now)),
+            // Nobody holds a direct command back: one without a time is answered at once.
+            waiting_since: command.issued_at.unwrap_or_default(),
             again: false,
             bytes: body.len(),
             command,

@@ -7,15 +7,11 @@ mod found;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everlog::answer::Reply;
-use everlog::event::Event;
-use everlog::fleet::{Fleet, Function, Message};
-use everlog::journal::upload_id;
-use everlog::plan::{PlanRef, compile};
+use everlog::fleet::Function;
 use everlog_local::transport::Handler;
 use everlog_local::{mapping, stack};
 use everlog_testing::world::command;
-use everlog_testing::{World, proof, worker};
+use everlog_testing::{World, worker};
 use found::*;
 use serde_json::{Value, json};
 

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use everlog::answer::Reply;
 use everlog::event::Event;
-use everlog::fleet::{Fleet, Function, Message};
+use everlog::fleet::Function;
 use everlog::journal::upload_id;
 use everlog::plan::{PlanRef, compile};
-use everlog_local::transport::Handler;
-use everlog_local::{mapping, stack};
+use everlog_local::mapping;
 use everlog_testing::world::command;
-use everlog_testing::{World, proof, worker};
+use everlog_testing::{World, proof};
 use found::*;
 use serde_json::{Value, json};
 

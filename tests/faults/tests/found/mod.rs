@@ -6,14 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everlog::answer::Reply;
-use everlog::event::Event;
 use everlog::fleet::{Fleet, Function, Message};
-use everlog::journal::upload_id;
-use everlog::plan::{PlanRef, compile};
+use everlog_local::stack;
 use everlog_local::transport::Handler;
-use everlog_local::{mapping, stack};
-use everlog_testing::world::command;
-use everlog_testing::{World, proof, worker};
+use everlog_testing::World;
 use serde_json::{Value, json};
 
 pub async fn ask(fleet: &Fleet, body: &Value) -> Reply {
