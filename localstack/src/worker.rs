@@ -36,6 +36,8 @@ const RECEIPT_AFTER: Duration = Duration::from_secs(20);
 const HIDDEN_S: u32 = 43_200;
 /// Seconds after which a dispatch that could not begin is received again.
 const AGAIN_S: u32 = 2;
+/// Tries of a direct settle.
+const SETTLE_TRIES: u32 = 20;
 /// Tries of a receipt.
 const RECEIPT_TRIES: u64 = 10;
 
@@ -50,6 +52,9 @@ pub struct Pool {
     pub running: Option<Arc<Running>>,
     /// How fast measured run times pass.
     pub pace: Pace,
+    /// Who speaks to the fleet directly: one at a time, so that workers of one
+    /// workflow do not race each other.
+    pub turn: Arc<tokio::sync::Mutex<()>>,
     /// What they are at, or were at a moment ago.
     pub underway: Underway,
     /// The beginning of the names under which they send receipts.
@@ -162,12 +167,16 @@ impl Pool {
                 None => return false,
             }
         }
+        let began = tokio::time::Instant::now();
         let ended = tokio::select! {
             ended = execute::execute(&dispatch, self.pace) => ended,
             ended = self.stay_alive(&dispatch) => ended,
         };
-        if let Some(ended) = ended {
-            self.settle(&dispatch, ended).await;
+        let taken = watched || began.elapsed() >= RECEIPT_AFTER;
+        match ended {
+            Some(ended) if taken => self.settle_taken(&dispatch, ended).await,
+            Some(ended) => self.settle(&dispatch, ended).await,
+            None => {}
         }
         true
     }
@@ -205,6 +214,7 @@ impl Pool {
     /// Tells the fleet directly and hears what to do; `None` if it did not answer.
     async fn tell(&self, dispatch: &Dispatch, verb: Verb) -> Option<Directive> {
         let body = serde_json::to_string(&command(dispatch, verb)?).ok()?;
+        let _turn = self.turn.lock().await;
         match self.fleet.direct(Function::Settle, &body).await {
             Ok(answer) => match answer.reply {
                 Reply::Rejected { .. } => Some(Directive::Stop),
@@ -215,6 +225,24 @@ impl Pool {
                 None
             }
         }
+    }
+
+    /// Settles an attempt that has a receipt, directly: nobody else may take it
+    /// up, so its outcome must be in the log before its slot is blanked.
+    async fn settle_taken(&self, dispatch: &Dispatch, outcome: Ended) {
+        let worker = Some(self.name.clone());
+        let settle = Settle { attempt: attempt(dispatch), worker, outcome: outcome.clone() };
+        let body = command(dispatch, Verb::Settle(Box::new(settle)));
+        let body =
+            body.and_then(|command| serde_json::to_string(&command).ok()).unwrap_or_default();
+        for _ in 0..SETTLE_TRIES {
+            let _turn = self.turn.lock().await;
+            match self.fleet.direct(Function::Settle, &body).await {
+                Ok(_) => return,
+                Err(error) => tracing::warn!(%error, node = %dispatch.node, "not settled yet"),
+            }
+        }
+        self.settle(dispatch, outcome).await;
     }
 
     async fn settle(&self, dispatch: &Dispatch, outcome: Ended) {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use everlog_testing::plans::{MOSAIC, layers};
+use everlog_testing::plans::{MOSAIC, layers, watched};
 use process::{everlog, killed, proven, run};
 
 #[tokio::test]
@@ -26,6 +26,24 @@ async fn a_mosaic_runs_to_its_end_without_a_spare_attempt() {
     let db = folder.path().join("everlog.db");
     assert!(run(&db, &file, 0.0).status().expect("it runs").success());
     assert_eq!(proven(&db, &file).await, 0);
+}
+
+#[tokio::test]
+async fn attempts_with_a_receipt_survive_kills_as_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("watched.json");
+    std::fs::write(&file, watched(150, "sleep 0.05").to_string()).expect("a file");
+    killed(&file, 4, 5).await;
+}
+
+#[tokio::test]
+async fn a_command_that_leaves_a_process_behind_does_not_hold_its_task() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (db, file) = (folder.path().join("everlog.db"), folder.path().join("fork.yaml"));
+    std::fs::write(&file, "tasks:\n- id: a\n  command: sleep 30 & echo hi\n").expect("a plan");
+    let begun = std::time::Instant::now();
+    assert!(run(&db, &file, 1.0).status().expect("it runs").success());
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 }
 
 /// A child that ends with the test.

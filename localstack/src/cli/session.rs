@@ -61,6 +61,7 @@ impl Session {
             sqs: backend.sqs().clone(),
             running: Some(Arc::new(running)),
             pace,
+            turn: Arc::default(),
             underway: Underway::default(),
             name: name.map_err(|e| Failure::stack(&e))?,
         };

@@ -54,7 +54,10 @@ pub async fn killed(file: &Path, kills: usize, seed: u64) {
     let db = folder.path().join("everlog.db");
     let mut rng = Rng::new(seed);
     // So slow that every kill finds it at work.
-    let scale = (kills + 2) as f64 * 0.35 * WORKERS as f64 / measured_s(file);
+    let scale = match measured_s(file) {
+        0.0 => 1.0,
+        measured_s => (kills + 2) as f64 * 0.35 * WORKERS as f64 / measured_s,
+    };
     let mut found_at_work = 0;
     for kill in 0..kills {
         let mut child = run(&db, file, scale).spawn().expect("it starts");

@@ -62,14 +62,15 @@ impl Fleet {
         arrived: Instant,
     ) -> Result<Vec<Served>, GiveBack> {
         let head = &rest[0].command;
-        if let Verb::Start(start) = &head.command
-            && let Err(rejection) = self.precheck(head, start)
-        {
-            return Ok(vec![Ok(Box::new(refuse(head, rejection)))]);
-        }
-        let Place::Log(key, loaded, first_alarm) = self.place(head).await? else {
+        // A start that would be refused opens nothing; it may be a repeat, though.
+        let refusal = match &head.command {
+            Verb::Start(start) => self.precheck(head, start).err(),
+            _ => None,
+        };
+        let opens = matches!(head.command, Verb::Start(_) | Verb::Signal(_)) && refusal.is_none();
+        let Place::Log(key, loaded, first_alarm) = self.place(head, opens).await? else {
             let (what, id) = ("workflow".into(), head.workflow.to_string());
-            let rejection = Rejection::NotFound { what, id };
+            let rejection = refusal.unwrap_or(Rejection::NotFound { what, id });
             return Ok(vec![Ok(Box::new(refuse(head, rejection)))]);
         };
         let mut plan = None;
@@ -143,7 +144,7 @@ impl Fleet {
     }
 
     /// The log that a command is about; begins one if it may.
-    async fn place(&self, head: &Command) -> Result<Place, GiveBack> {
+    async fn place(&self, head: &Command, opens: bool) -> Result<Place, GiveBack> {
         let partition = crate::journal::keys::partition(&head.namespace, &head.workflow);
         if let Some((incarnation, loaded)) = self.cache.get(&partition, head.incarnation)
             && matches!(loaded.state.life, Life::Unborn | Life::Open | Life::Closed(_))
@@ -158,7 +159,6 @@ impl Fleet {
                 _ => Place::Log(key, Box::new(loaded), None),
             });
         }
-        let opens = matches!(head.command, Verb::Start(_) | Verb::Signal(_));
         for _ in 0..TAKEOVERS_MAX {
             let card =
                 if opens { self.open(head).await? } else { self.journal.card(&partition).await? };

@@ -200,3 +200,17 @@ async fn ids_of_256_bytes_work_everywhere() {
         commits.iter().flat_map(|(_, c)| &c.events).filter(|e| matches!(e, Event::Closed(..)));
     assert_eq!(closed.count(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_comes_again_after_its_deadline_is_a_repeat() {
+    let world = World::new().await;
+    let fleet = world.instance(world.direct()).await;
+    let deadline = world.backend.clock().now().plus_ms(60_000);
+    let start = command("c-0", "w", "start", json!({ "deadline": deadline }));
+    assert_eq!(ask(&fleet, &start).await, Reply::Committed);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(ask(&fleet, &start).await, Reply::Unchanged);
+    let other = command("c-1", "other", "start", json!({ "deadline": deadline }));
+    assert!(matches!(ask(&fleet, &other).await, Reply::Rejected { .. }));
+    assert!(world.card("other").await.is_none());
+}

@@ -69,3 +69,12 @@ pub fn layers(widths: &[usize], runtime_s: f64) -> Value {
 
 /// The shape of a mosaic: fan-outs, fan-ins, and a tail.
 pub const MOSAIC: [usize; 7] = [1, 60, 120, 1, 60, 1, 1];
+
+/// A plan of commands under time-outs: each attempt has a receipt.
+#[must_use]
+pub fn watched(tasks: usize, command: &str) -> Value {
+    let tasks = (0..tasks).map(|n| {
+        json!({ "id": format!("task{n:04}"), "command": command, "timeouts": { "start_to_close_ms": 600_000 } })
+    });
+    json!({ "tasks": tasks.collect::<Vec<Value>>() })
+}
