@@ -10,7 +10,7 @@
 //! be older than the memory), it refuses with [`Refused::Needs`]: the caller
 //! reads that from the log and asks again.
 //!
-//! One file a family of commands; [`advance`] is what follows from all of them.
+//! One file a family of commands; `advance` is what follows from all of them.
 
 mod advance;
 mod append;

@@ -14,7 +14,7 @@
 //! Nothing runs after a handler has answered. The fleet keeps no state that
 //! it needs: its cache may be lost at any time.
 //!
-//! [`batch`] is the way in, [`serve`] the heart, [`after`] what follows a
+//! [`batch`] is the way in, `serve` the heart, [`after`] what follows a
 //! commit, [`look`] and [`sweep`] the alarm, [`lambda`] the shape of events.
 
 pub mod after;

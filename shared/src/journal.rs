@@ -12,8 +12,8 @@
 //! It fails by [`JournalError`]: each variant is a different thing to do for
 //! the caller. Throttled, conflicting and unknown are never folded together.
 //!
-//! [`keys`] says where things are, [`items`] what they look like, `docs/table.md`
-//! both for people. [`log`] loads and commits, [`card`] moves cards.
+//! [`keys`] says where things are, `items` what they look like, `docs/table.md`
+//! both for people. `log` loads and commits, [`card`] moves cards.
 
 pub mod card;
 mod checkpoint;

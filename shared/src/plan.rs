@@ -3,14 +3,14 @@
 //! A plan is immutable. It is written by people as a [`PlanSpec`] (JSON or
 //! YAML, checked by [`compile`]) and stored as a [`Plan`]: nodes in the order
 //! of the spec, edges as positions, children derived. A plan up to
-//! [`limits::PLAN_INLINE_BYTES_MAX`] encoded travels in the start event; a
+//! `limits::PLAN_INLINE_BYTES_MAX` encoded travels in the start event; a
 //! larger one is put as chunks before the start that names it.
 //!
 //! A node runs when every parent is finished and its [`Trigger`] agrees; it is
 //! skipped when its trigger can't agree any more. What is ready is a question
 //! to `state`, not to the plan.
 //!
-//! Go on with [`spec`] for the format and [`compile`] for the checks.
+//! Go on with `spec` for the format and [`compile`] for the checks.
 
 mod compile;
 mod retry;

@@ -14,7 +14,7 @@
 //! It fails by [`FoldError`] alone: the log contradicts itself. Nothing is
 //! guessed then; the workflow is marked and left to an operator.
 //!
-//! Go on with [`fold`] for the rules by event, [`nodes`] for the plan's
+//! Go on with `fold` for the rules by event, [`nodes`] for the plan's
 //! progress, [`attempt`] for the life of an attempt.
 
 pub mod attempt;
