@@ -3,7 +3,7 @@
 //! An [`Event`] is a fact of the workflow and has a sequence number; a [`Note`]
 //! is bookkeeping of the fleet. Both are immutable and decode for ever: fields
 //! and variants have numbers (`#[n(…)]`), a number is never used twice, and new
-//! fields are optional. `tests/golden` holds an encoding of each for every
+//! fields are optional. `shared/tests/golden` holds an encoding of each for every
 //! schema that was ever written.
 //!
 //! Events of a planned workflow name a task by its position in the plan, which

@@ -37,7 +37,7 @@ pub const ATTEMPTS_MAX: u32 = 1_000;
 pub const LIFETIME_ATTEMPTS_DEFAULT: u64 = 1_000;
 /// Live named timers of one workflow.
 pub const TIMERS_MAX: usize = 10_000;
-/// Bytes of signals that wait for somebody to take them.
+/// Signals of one workflow that wait for somebody to take them.
 pub const SIGNALS_BUFFERED_MAX: usize = 10_000;
 /// Command ids that the state remembers.
 pub const COMMANDS_REMEMBERED: usize = 512;

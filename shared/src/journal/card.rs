@@ -240,7 +240,8 @@ impl Journal {
     /// `rev` also takes the alarm away, if `alarm_rev` is still that. False if
     /// the condition did not hold.
     ///
-    /// Two write units, three where the status changes its list.
+    /// Two write units at a start, four at a close: the card, its entry in the
+    /// list that it leaves and in the one that it joins, and its alarm.
     ///
     /// # Errors
     /// As a write; a look at the workflow repairs it.

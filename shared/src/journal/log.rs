@@ -108,7 +108,7 @@ impl Journal {
 
     /// Reads what was committed since; whether anything was.
     ///
-    /// Costs half a read unit where nothing was.
+    /// Costs one read unit where nothing was.
     ///
     /// # Errors
     /// Any [`JournalError`] but `OutcomeUnknown`.
