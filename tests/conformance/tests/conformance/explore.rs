@@ -44,8 +44,14 @@ pub enum Move {
     Pass,
 }
 
-/// What the ends came to that were followed until all was quiet.
-type Ends = BTreeSet<String>;
+/// Digests of tables that need no second look.
+#[derive(Debug, Default)]
+struct Seen {
+    /// They keep the alarm invariant.
+    kept: BTreeSet<String>,
+    /// Ends that were followed until all was quiet.
+    ends: BTreeSet<String>,
+}
 
 struct Stage<'a> {
     rig: &'a Rig,
@@ -54,9 +60,12 @@ struct Stage<'a> {
     /// The minute of the beginning.
     base: Tick,
     judge: Judge,
+    seen: &'a mut Seen,
     processes: Vec<Option<Process>>,
     begun: Vec<bool>,
     flying: Vec<everlog_local::transport::Call>,
+    /// The last move sent a write late.
+    just_late: bool,
     faults: u8,
     passes: u8,
     trace: Vec<String>,
@@ -80,7 +89,10 @@ impl Stage<'_> {
                 moves.push(Move::Die(at));
             }
         }
-        moves.extend((0..self.flying.len()).map(Move::Arrive));
+        // To arrive at once is the same as a lost answer.
+        if !self.just_late || moves.is_empty() {
+            moves.extend((0..self.flying.len()).map(Move::Arrive));
+        }
         if self.passes > 0 && !moves.is_empty() {
             moves.push(Move::Pass);
         }
@@ -96,6 +108,7 @@ impl Stage<'_> {
         };
         self.trace.push(format!("{step:?} {kind:?}"));
         self.rig.pass(3).await;
+        self.just_late = matches!(step, Move::Write(_, Fate::Late));
         match step {
             Move::Begin(at) => {
                 self.begun[at] = true;
@@ -162,7 +175,7 @@ impl Stage<'_> {
             return Ok(());
         }
         self.judge.foreign(kind, names)?;
-        self.judge.look(self.rig, &self.workflow).await
+        self.look().await
     }
 
     async fn read_on(&mut self, at: usize) {
@@ -181,9 +194,14 @@ impl Stage<'_> {
         }
     }
 
+    async fn look(&mut self) -> Result<(), String> {
+        let kept = (self.base, &mut self.seen.kept);
+        self.judge.look(self.rig, &self.workflow, kept).await
+    }
+
     /// What was left arrives; every command comes again; then all must be quiet.
     /// Ends that come to the same are followed once.
-    async fn end(&mut self, seen: &mut Ends) -> Result<(), String> {
+    async fn end(&mut self) -> Result<(), String> {
         while let Some(call) = self.flying.pop() {
             self.trace.push("Arrive at the end".into());
             self.arrive(call).await?;
@@ -199,10 +217,10 @@ impl Stage<'_> {
             .collect();
         let now = self.rig.clock().now().tick();
         let digest = format!("{} {}", now.0 - self.base.0, self.judge.digest(self.base));
-        if seen.insert(digest) {
+        if self.seen.ends.insert(digest) {
             drain(self.rig, &self.workflow, &bodies).await?;
         }
-        self.judge.look(self.rig, &self.workflow).await?;
+        self.look().await?;
         for body in &bodies {
             let id = body["id"].as_str().unwrap_or_default();
             let times = self.judge.answered(id);
@@ -231,10 +249,10 @@ async fn abandon(rig: &Rig, workflow: &str, job: &Job) {
     assert!(rig.perform(workflow, &Job::Look).await, "the sweep is served");
 }
 
-async fn act(
-    rig: &Rig,
-    play: &Play,
-    (ran, ends): (&mut Ran, &mut Ends),
+async fn act<'a>(
+    rig: &'a Rig,
+    play: &'a Play,
+    (ran, seen): (&mut Ran, &'a mut Seen),
     mut turn: impl FnMut(&[Move]) -> usize,
 ) -> Result<(), String> {
     let workflow = format!("x{}", ran.schedules);
@@ -255,34 +273,36 @@ async fn act(
         workflow,
         base,
         judge: Judge::default(),
+        seen,
         processes: (0..count).map(|_| None).collect(),
         begun: vec![false; count],
         flying: Vec::new(),
+        just_late: false,
         faults: play.faults,
         passes: play.passes,
         trace: Vec::new(),
         writes: 0,
     };
-    let ended = play_on(&mut stage, ends, &mut turn).await;
+    let ended = play_on(&mut stage, &mut turn).await;
     for at in 0..count {
         stage.stop(at).await;
     }
     ran.schedules += 1;
     ran.writes += stage.writes;
     ran.choices += stage.trace.len();
+    ran.second_lives += usize::from(stage.judge.second_life());
     ended.map_err(|why| format!("  {}\n{why}", stage.trace.join("\n  ")))
 }
 
 async fn play_on(
     stage: &mut Stage<'_>,
-    ends: &mut Ends,
     turn: &mut impl FnMut(&[Move]) -> usize,
 ) -> Result<(), String> {
-    stage.judge.look(stage.rig, &stage.workflow).await?;
+    stage.look().await?;
     loop {
         let moves = stage.moves();
         if moves.is_empty() {
-            return stage.end(ends).await;
+            return stage.end().await;
         }
         stage.step(moves[turn(&moves)]).await?;
     }
@@ -290,10 +310,10 @@ async fn play_on(
 
 /// Runs every interleaving, depth first; the first violation, if there is one.
 pub async fn every(rig: &Rig, play: &Play, most: usize) -> (Ran, Result<(), String>) {
-    let (mut ran, mut ends) = (Ran::default(), Ends::new());
+    let (mut ran, mut seen) = (Ran::default(), Seen::default());
     let mut odometer = Odometer::default();
     loop {
-        let acted = act(rig, play, (&mut ran, &mut ends), |moves| odometer.turn(moves.len())).await;
+        let acted = act(rig, play, (&mut ran, &mut seen), |moves| odometer.turn(moves.len())).await;
         if acted.is_err() {
             return (ran, acted);
         }
@@ -326,16 +346,16 @@ pub async fn script(rig: &Rig, play: &Play, moves: &[Move]) -> Result<(), String
         Some(wanted) => offered.iter().position(|offer| offer == wanted).expect("it is offered"),
         None => 0,
     };
-    act(rig, play, (&mut Ran::default(), &mut Ends::new()), choose).await
+    act(rig, play, (&mut Ran::default(), &mut Seen::default()), choose).await
 }
 
 /// Runs `count` interleavings, each by its seed; the first violation, if there is one.
 pub async fn seeds(rig: &Rig, play: &Play, count: u64) -> (Ran, Result<(), String>) {
-    let (mut ran, mut ends) = (Ran::default(), Ends::new());
+    let (mut ran, mut seen) = (Ran::default(), Seen::default());
     for seed in 1..=count {
         let mut rng = Rng::new(seed);
         let acted =
-            act(rig, play, (&mut ran, &mut ends), |moves| gate::pick(&mut rng, moves.len())).await;
+            act(rig, play, (&mut ran, &mut seen), |moves| gate::pick(&mut rng, moves.len())).await;
         if let Err(why) = acted {
             return (ran, Err(format!("seed {seed}:\n{why}")));
         }
@@ -347,7 +367,7 @@ pub async fn seeds(rig: &Rig, play: &Play, count: u64) -> (Ran, Result<(), Strin
 ///
 /// # Panics
 /// With the seed and the schedule, if one does not.
-pub fn holds_by_seeds(name: &str, play: &Play, count: u64) {
+pub fn holds_by_seeds(name: &str, play: &Play, count: u64) -> Ran {
     on_virtual_time(async {
         let rig = Rig::new(|store| store).await;
         let (ran, result) = seeds(&rig, play, count).await;
@@ -355,5 +375,6 @@ pub fn holds_by_seeds(name: &str, play: &Play, count: u64) {
         if let Err(why) = result {
             panic!("{name}, {why}");
         }
-    });
+        ran
+    })
 }

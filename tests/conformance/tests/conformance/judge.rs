@@ -1,6 +1,6 @@
 //! What must hold on the table, whatever came before: judged after every write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use everlog::commit::Commit;
 use everlog::event::{Event, Note};
@@ -34,11 +34,17 @@ impl Judge {
         }
     }
 
-    /// Looks at the table after a write.
+    /// Looks at the table after a write. `kept` are the digests of tables that
+    /// were found to keep the alarm invariant.
     ///
     /// # Errors
     /// What is broken.
-    pub async fn look(&mut self, rig: &Rig, workflow: &str) -> Result<(), String> {
+    pub async fn look(
+        &mut self,
+        rig: &Rig,
+        workflow: &str,
+        (base, kept): (Tick, &mut BTreeSet<String>),
+    ) -> Result<(), String> {
         let Some((key, card)) = rig.world.card(workflow).await else { return Ok(()) };
         self.card_only_grows(&key, &card)?;
         self.ended_before(&key)?;
@@ -48,6 +54,9 @@ impl Judge {
         for incarnation in incarnations {
             let key = LogKey { incarnation, ..key.clone() };
             self.log_only_grows(rig, &key).await?;
+        }
+        if !kept.insert(self.digest(base)) {
+            return Ok(());
         }
         match proof::alarm(&rig.world, workflow).await {
             Some(broken) => Err(format!("alarm: {broken}")),
@@ -107,12 +116,17 @@ impl Judge {
         commits.filter(|commit| commit.answers.contains(&hash)).count()
     }
 
-    /// What the end of a schedule comes to, without ids and exact times: equal
-    /// ends go on in the same way.
+    /// Whether a second incarnation has a log.
+    pub fn second_life(&self) -> bool {
+        self.logs.values().filter(|log| !log.is_empty()).count() > 1
+    }
+
+    /// What the table says, without ids and exact times, in minutes after
+    /// `base`: equal tables are judged, and go on, in the same way.
     pub fn digest(&self, base: Tick) -> String {
         let tick = |tick: Tick| i128::from(tick.0) - i128::from(base.0);
         let event = |event: &Event| match event {
-            Event::TimerArmed(key, _) => format!("armed {key:?}"),
+            Event::TimerArmed(key, at) => format!("armed {key:?} {}", tick(at.tick())),
             Event::TimerFired(key) => format!("fired {key:?}"),
             other => format!("{:?}", std::mem::discriminant(other)),
         };

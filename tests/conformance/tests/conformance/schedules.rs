@@ -19,6 +19,8 @@ pub struct Ran {
     pub writes: usize,
     /// Choices that were made in them.
     pub choices: usize,
+    /// Schedules in which a second incarnation had a log.
+    pub second_lives: usize,
 }
 
 /// One schedule; `choose` says what happens next.
@@ -40,6 +42,7 @@ async fn run(
     ran.schedules += 1;
     ran.writes += both.writes;
     ran.choices += both.trace.len();
+    ran.second_lives += usize::from(!both.state.store.log(2).is_empty());
     ended.map_err(|why| format!("{}:\n  {}\n{why}", cast.scenario.name, both.trace.join("\n  ")))
 }
 
