@@ -34,7 +34,7 @@ pub(crate) struct SignalArgs {
     /// The signal's name.
     #[arg(value_parser = signal_name)]
     name: SignalName,
-    /// Its payload: JSON, or else taken as text.
+    /// Its payload: JSON, or else taken as text (text that begins with {, [ or " must be JSON).
     payload: Option<String>,
 }
 
@@ -57,15 +57,20 @@ pub(super) async fn cancel(global: &Global, args: ReasonArgs) -> Result<u8, Fail
 }
 
 pub(super) async fn signal(global: &Global, args: SignalArgs) -> Result<u8, Failure> {
-    let payload = args.payload.map(|text| {
-        let value = serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text));
-        Payload::json(&value)
-    });
-    let payload = payload.transpose().map_err(|size| {
-        Failure::Usage(format!("payload: expected at most 262144 bytes, found {size}"))
-    })?;
+    let payload = args.payload.as_deref().map(payload).transpose()?;
     let verb = Verb::Signal(Signal { name: args.name, payload });
     send(global, &args.workflow, verb).await
+}
+
+/// JSON, or else text; what begins like JSON and is none is a slip.
+fn payload(text: &str) -> Result<Payload, Failure> {
+    let parsed = match serde_json::from_str::<Payload>(text) {
+        Ok(payload) => return Ok(payload),
+        Err(error) if text.trim_start().starts_with(['{', '[', '"']) => Err(error.to_string()),
+        Err(_) => Payload::json(&serde_json::Value::String(text.to_owned()))
+            .map_err(|size| format!("expected at most 262144 bytes, found {size}")),
+    };
+    parsed.map_err(|why| Failure::Usage(format!("payload: {why}")))
 }
 
 async fn send(global: &Global, workflow: &WorkflowId, verb: Verb) -> Result<u8, Failure> {

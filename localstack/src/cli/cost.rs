@@ -57,9 +57,12 @@ impl Cost {
     pub(super) fn print(self, steps: usize) {
         println!();
         println!(
-            "cost   {} commits, {} write units, {} read units (DynamoDB, exact)",
+            "cost   (this process) {} commits, {} write units, {} read units (DynamoDB, exact)",
             self.commits, self.write_units, self.read_units
         );
+        if self.commits == 0 {
+            return;
+        }
         let usd = self.usd_a_million(steps);
         println!(
             "       ${usd:.2} a million steps in DynamoDB on demand; SQS and Lambda come on top"

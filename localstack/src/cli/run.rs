@@ -65,10 +65,12 @@ pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
     let mut owner = session.work(&job.plan.queues, usize::from(job.workers), job.pace).await?;
     let again = start(global, &session, &job).await?;
     if !global.json {
+        let ended = session.load(&job.id).await?.1.state.ending().is_some();
         let how = match (again, owner) {
             (false, true) => "started",
+            (true, _) if ended => "ended before; give a new --id to run the plan anew",
             (true, true) => "goes on",
-            (_, false) => "is carried by the process that owns the file",
+            (_, false) => "is run by another process; watching",
         };
         eprintln!("workflow {} {how}", job.id);
     }

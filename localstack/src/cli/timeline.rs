@@ -137,5 +137,5 @@ fn bars(spans: &[(String, Vec<Span>)], from: Timestamp, until: Timestamp, all: b
     if shown < spans.len() {
         println!("… and {} more tasks (--all shows them)", spans.len() - shown);
     }
-    println!("█ succeeded  ▒ failed, tried again  · waited  ░ under way");
+    println!("█ succeeded  ▒ failed or lost  · waited  ░ under way");
 }

@@ -71,7 +71,11 @@ impl WorkflowView {
             (0_u32..).zip(&plan.nodes).map(|(at, node)| NodeView {
                 node: node.id.clone(),
                 phase: state.nodes.phase(at).word(),
-                retried: state.nodes.retried(at).len(),
+                // The last one of a finished node stands there as well.
+                retried: match (state.nodes.retried(at).len(), state.nodes.phase(at).finished()) {
+                    (settled, true) => settled.saturating_sub(1),
+                    (settled, false) => settled,
+                },
             })
         });
         let attempts = state.attempts.iter().map(|(target, attempt)| AttemptView {
