@@ -61,11 +61,9 @@ pub(super) async fn run(global: &Global, args: &RunArgs) -> Result<u8, Failure> 
 
 /// Starts a plan, or goes on with it, and carries it to its end.
 pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
-    let mut session = Session::open(global, &job.plan.queues).await?;
-    let mut owner = session.work(&job.plan.queues, usize::from(job.workers), job.pace).await?;
-    let again = start(global, &session, &job).await?;
+    let (mut session, mut owner) = attach(global, &job).await?;
+    let (again, ended) = start(global, &session, &job).await?;
     if !global.json {
-        let ended = session.load(&job.id).await?.1.state.ending().is_some();
         let how = match (again, owner) {
             (false, true) => "started",
             (true, _) if ended => "ended before; give a new --id to run the plan anew",
@@ -79,9 +77,7 @@ pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
             // The owner of the file went away: somebody else is it now, perhaps we.
             Err(Failure::Stack(_)) if !owner => {
                 drop(session);
-                session = Session::open(global, &job.plan.queues).await?;
-                let workers = usize::from(job.workers);
-                owner = session.work(&job.plan.queues, workers, job.pace).await?;
+                (session, owner) = attach(global, &job).await?;
             }
             other => break other?,
         }
@@ -126,6 +122,13 @@ pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
     Ok(code(ending))
 }
 
+/// Becomes the owner of the file, with functions and workers, or its guest.
+async fn attach(global: &Global, job: &Job) -> Result<(Session, bool), Failure> {
+    let mut session = Session::open(global, &job.plan.queues).await?;
+    let owner = session.work(&job.plan.queues, usize::from(job.workers), job.pace).await?;
+    Ok((session, owner))
+}
+
 /// Follows a workflow to its end, and reads what became of it.
 async fn to_the_end(
     global: &Global,
@@ -146,8 +149,8 @@ pub(super) fn code(ending: Ending) -> u8 {
     }
 }
 
-/// Whether it had been started before.
-async fn start(global: &Global, session: &Session, job: &Job) -> Result<bool, Failure> {
+/// Whether it had been started before, and whether it has ended.
+async fn start(global: &Global, session: &Session, job: &Job) -> Result<(bool, bool), Failure> {
     // Another plan under the same id is another start, and a conflict.
     let hash = hash16(&[job.id.as_str().as_bytes(), &spec_bytes(job)]);
     let id = CommandId::new(format!("start-{}", everlog::id::DispatchKey(hash)));
@@ -167,9 +170,10 @@ async fn start(global: &Global, session: &Session, job: &Job) -> Result<bool, Fa
         start.plan = Some(job.plan.spec.clone());
     }
     let answer = session.command(&job.id, Some(id), Verb::Start(Box::new(start))).await?;
+    let ended = answer.ending.is_some();
     match answer.reply {
-        Reply::Committed => Ok(false),
-        Reply::Unchanged => Ok(true),
+        Reply::Committed => Ok((false, ended)),
+        Reply::Unchanged => Ok((true, ended)),
         Reply::Rejected { rejection, .. } => Err(Failure::Refused(rejection)),
     }
 }

@@ -1,20 +1,22 @@
 //! What a task does here: run a command, or let its measured run time pass.
 
+use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use everlog::command::Ended;
 use everlog::event::Failure;
-use everlog::id::Kind;
+use everlog::id::{Kind, NodeId};
 use everlog::limits;
 use everlog::message::Dispatch;
 use everlog::payload::Payload;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-/// Bytes of standard error that a failure repeats.
+/// Bytes of the end of standard error that a failure repeats.
 const STDERR_BYTES_MAX: usize = 2_000;
 /// Bytes of standard output that an output keeps.
 const OUTPUT_BYTES_MAX: usize = limits::PAYLOAD_BYTES_MAX - 1_024;
@@ -30,11 +32,11 @@ pub(super) async fn execute(dispatch: &Dispatch, pace: Pace) -> Option<Ended> {
     if dispatch.cancelled {
         return Some(Ended::Cancelled {});
     }
-    let input = dispatch.input.as_ref().and_then(Payload::to_json).unwrap_or_default();
     if let Some(command) = &dispatch.command {
         let limit = dispatch.timeouts.start_to_close_ms.map(Duration::from_millis);
-        return Some(run(dispatch, command, &input, limit).await);
+        return Some(run(dispatch, command, limit).await);
     }
+    let input = dispatch.input.as_ref().and_then(Payload::to_json).unwrap_or_default();
     if let Some(seconds) = input.get("runtime_s").and_then(Value::as_f64) {
         let scaled = (seconds * pace.0).clamp(0.0, 1e9);
         if scaled > 0.0 {
@@ -43,27 +45,26 @@ pub(super) async fn execute(dispatch: &Dispatch, pace: Pace) -> Option<Ended> {
         return Some(Ended::Succeeded { output: None });
     }
     let message = "it has neither a command nor a measured run time".to_owned();
-    Some(failed("nothing-to-run", message, None))
+    Some(failed("nothing-to-run", message))
 }
 
-fn failed(kind: &str, message: String, details: Option<Value>) -> Ended {
+fn failed(kind: &str, message: String) -> Ended {
     match Kind::new(kind) {
-        Ok(kind) => {
-            let details = details.and_then(|value| Payload::json(&value).ok());
-            Ended::Failed(Failure { kind, message, details })
-        }
+        Ok(kind) => Ended::Failed(Failure { kind, message, details: None }),
         Err(impossible) => unreachable!("fixed kinds are valid ids: {impossible}"),
     }
 }
 
-async fn run(
-    dispatch: &Dispatch,
-    command: &[String],
-    input: &Value,
-    limit: Option<Duration>,
-) -> Ended {
+/// What a command finds on its standard input.
+#[derive(Serialize)]
+struct Stdin<'a> {
+    input: Option<&'a Payload>,
+    outputs: &'a BTreeMap<NodeId, Option<Payload>>,
+}
+
+async fn run(dispatch: &Dispatch, command: &[String], limit: Option<Duration>) -> Ended {
     let Some((program, arguments)) = command.split_first() else {
-        return failed("nothing-to-run", "an empty command".into(), None);
+        return failed("nothing-to-run", "an empty command".into());
     };
     let spawned = Command::new(program)
         .args(arguments)
@@ -79,20 +80,21 @@ async fn run(
         .spawn();
     let mut child = match spawned {
         Ok(child) => child,
-        Err(error) => return failed("not-started", format!("{program}: {error}"), None),
+        Err(error) => return failed("not-started", format!("{program}: {error}")),
     };
-    let stdin = json!({ "input": input, "outputs": dispatch.outputs }).to_string();
+    let stdin = Stdin { input: dispatch.input.as_ref(), outputs: &dispatch.outputs };
+    let stdin = serde_json::to_vec(&stdin).unwrap_or_default();
     if let Some(mut pipe) = child.stdin.take() {
         tokio::spawn(async move {
             // A command that does not read its input closes the pipe: no fault.
-            let _ = pipe.write_all(stdin.as_bytes()).await;
+            let _ = pipe.write_all(&stdin).await;
         });
     }
     let _group = Group(child.id());
     match limit {
         Some(limit) => match tokio::time::timeout(limit, finish(child)).await {
             Ok(ended) => ended,
-            Err(_) => failed("timeout", format!("ran longer than {} ms", limit.as_millis()), None),
+            Err(_) => failed("timeout", format!("ran longer than {} ms", limit.as_millis())),
         },
         None => finish(child).await,
     }
@@ -111,18 +113,34 @@ impl Drop for Group {
     }
 }
 
-/// The end of what a pipe holds: up to `keep` bytes of its beginning, and how
-/// many there were. What exceeds them is read and let go.
-async fn read(pipe: Option<impl AsyncRead + Unpin>, keep: usize, kept: &Mutex<Vec<u8>>) {
+/// What is kept of a pipe.
+#[derive(Clone, Copy)]
+enum Keep {
+    /// So many bytes of its beginning.
+    First(usize),
+    /// So many bytes of its end.
+    Last(usize),
+}
+
+/// Reads a pipe to its end; what is not to be kept is let go.
+async fn read(pipe: Option<impl AsyncRead + Unpin>, keep: Keep, kept: &Mutex<Vec<u8>>) {
     let Some(mut pipe) = pipe else { return };
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(count) = pipe.read(&mut buffer).await {
         if count == 0 {
             return;
         }
-        if let Ok(mut kept) = kept.lock() {
-            let room = keep.saturating_sub(kept.len());
-            kept.extend_from_slice(&buffer[..count.min(room)]);
+        let Ok(mut kept) = kept.lock() else { return };
+        match keep {
+            Keep::First(most) => {
+                let room = most.saturating_sub(kept.len());
+                kept.extend_from_slice(&buffer[..count.min(room)]);
+            }
+            Keep::Last(most) => {
+                kept.extend_from_slice(&buffer[..count]);
+                let over = kept.len().saturating_sub(most);
+                kept.drain(..over);
+            }
         }
     }
 }
@@ -131,7 +149,10 @@ async fn finish(mut child: Child) -> Ended {
     let (stdout, stderr) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let reading = async {
-        tokio::join!(read(out, OUTPUT_BYTES_MAX + 1, &stdout), read(err, STDERR_BYTES_MAX, &stderr),)
+        tokio::join!(
+            read(out, Keep::First(OUTPUT_BYTES_MAX + 1), &stdout),
+            read(err, Keep::Last(STDERR_BYTES_MAX), &stderr),
+        )
     };
     tokio::pin!(reading);
     let mut drained = false;
@@ -148,7 +169,7 @@ async fn finish(mut child: Child) -> Ended {
     let taken = |kept: &Mutex<Vec<u8>>| kept.lock().map(|kept| kept.clone()).unwrap_or_default();
     let status = match status {
         Ok(status) => status,
-        Err(error) => return failed("not-awaited", error.to_string(), None),
+        Err(error) => return failed("not-awaited", error.to_string()),
     };
     let (stdout, stderr) = (taken(&stdout), taken(&stderr));
     if status.success() {
@@ -158,7 +179,7 @@ async fn finish(mut child: Child) -> Ended {
         Some(code) => format!("exit-{code}"),
         None => "killed".to_owned(),
     };
-    failed(&kind, String::from_utf8_lossy(&stderr).trim_end().to_owned(), None)
+    failed(&kind, String::from_utf8_lossy(&stderr).trim_end().to_owned())
 }
 
 /// Standard output as an output: JSON if it is, else text; too much is a
@@ -176,7 +197,26 @@ fn payload(stdout: &[u8]) -> Ended {
         Ok(output) if stdout.len() <= OUTPUT_BYTES_MAX => Ended::Succeeded { output: Some(output) },
         _ => {
             let what = format!("expected at most {OUTPUT_BYTES_MAX} bytes of standard output");
-            failed("output-too-large", what, None)
+            failed("output-too-large", what)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn kept(text: &[u8], keep: Keep) -> Vec<u8> {
+        let kept = Mutex::new(Vec::new());
+        read(Some(text), keep, &kept).await;
+        kept.into_inner().unwrap()
+    }
+
+    #[tokio::test]
+    async fn of_a_long_pipe_the_beginning_or_the_end_is_kept() {
+        let text: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
+        assert_eq!(kept(&text, Keep::First(2_000)).await, text[..2_000]);
+        assert_eq!(kept(&text, Keep::Last(2_000)).await, text[98_000..]);
+        assert_eq!(kept(b"short", Keep::Last(2_000)).await, b"short");
     }
 }
