@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 
-use super::faults::{Fault, TRIES, back_off, sort};
+use super::faults::{Fault, TRIES, back_off, retried, sort};
 use super::items::{
     self, ALARM_AT, ALARM_REV, ALARM_SHARD, AS_OF, CLOSED_AT, INCARNATION, Item, LIST_AT, LIST_KEY,
     PK, QUARANTINE, QUARANTINE_MIN, SK, STARTED_AT, STATUS, TYPE,
@@ -109,22 +109,15 @@ impl Journal {
             (ALARM_AT.to_owned(), items::number(alarm.0)),
             (ALARM_REV.to_owned(), items::number(0)),
         ]);
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            match self.put_if_absent(item.clone(), Purpose::CardWrite).await {
-                Ok(None) => return Ok(Opened::Created),
-                Ok(Some(Some(found))) => return read(&found).map(Opened::Exists),
-                Ok(Some(None)) => {
-                    if let Some(card) = self.card(&key.partition()).await? {
-                        return Ok(Opened::Exists(card));
-                    }
+        match retried(|| self.put_if_absent(item.clone(), Purpose::CardWrite)).await? {
+            None => Ok(Opened::Created),
+            Some(Some(found)) => read(&found).map(Opened::Exists),
+            Some(None) => match self.card(&key.partition()).await? {
+                Some(card) => Ok(Opened::Exists(card)),
+                None => {
+                    Err(JournalError::Unavailable("a card stands there and can't be read".into()))
                 }
-                Err(fault) if !fault.transient() || attempt >= TRIES => {
-                    return Err(fault.into_error());
-                }
-                Err(_) => back_off(attempt).await,
-            }
+            },
         }
     }
 
@@ -312,27 +305,31 @@ impl Journal {
 
     async fn send_update(&self, update: UpdateItemFluentBuilder) -> Result<Updated, JournalError> {
         debug_assert!(update.get_condition_expression().is_some(), "a write without a condition");
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let error = match update.clone().send().await {
-                Ok(answer) => {
-                    self.meter.record(Purpose::CardWrite, answer.consumed_capacity());
-                    return Ok(Updated::Landed);
-                }
-                Err(error) => error,
-            };
-            match (sort(&error), error.into_service_error()) {
-                (Fault::Condition, UpdateItemError::ConditionalCheckFailedException(failed)) => {
-                    self.meter.refused(Purpose::CardWrite);
-                    let card = failed.item.as_ref().map(read).transpose()?;
-                    return Ok(Updated::Refused(card));
-                }
-                (fault, _) if !fault.transient() || attempt >= TRIES => {
-                    return Err(fault.into_error());
-                }
-                _ => back_off(attempt).await,
+        let refused = retried(|| self.try_update(update.clone())).await?;
+        match refused {
+            None => Ok(Updated::Landed),
+            Some(item) => Ok(Updated::Refused(item.as_ref().map(read).transpose()?)),
+        }
+    }
+
+    /// One try: `None` if it landed, else what stands there (if the store says so).
+    async fn try_update(
+        &self,
+        update: UpdateItemFluentBuilder,
+    ) -> Result<Option<Option<Item>>, Fault> {
+        let error = match update.send().await {
+            Ok(answer) => {
+                self.meter.record(Purpose::CardWrite, answer.consumed_capacity());
+                return Ok(None);
             }
+            Err(error) => error,
+        };
+        match (sort(&error), error.into_service_error()) {
+            (Fault::Condition, UpdateItemError::ConditionalCheckFailedException(failed)) => {
+                self.meter.refused(Purpose::CardWrite);
+                Ok(Some(failed.item))
+            }
+            (fault, _) => Err(fault),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::faults::{TRIES, back_off};
+use super::faults::retried;
 use super::items::{self, BODY, Item, PK, SK};
 use super::{Journal, JournalError, Purpose, keys};
 use crate::id::{CommandId, DispatchKey, hash16};
@@ -64,17 +64,7 @@ impl Journal {
 
     /// Equal content under one id: whether it stood there before does not matter.
     async fn put_chunk(&self, item: Item) -> Result<(), JournalError> {
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            match self.put_if_absent(item.clone(), Purpose::ChunkWrite).await {
-                Ok(_) => return Ok(()),
-                Err(fault) if !fault.transient() || attempt >= TRIES => {
-                    return Err(fault.into_error());
-                }
-                Err(_) => back_off(attempt).await,
-            }
-        }
+        retried(|| self.put_if_absent(item.clone(), Purpose::ChunkWrite)).await.map(drop)
     }
 
     /// Reads a stored plan and checks its hash; remembers it.

@@ -120,3 +120,21 @@ pub(super) async fn back_off(attempt: u32) {
 
 /// Tries of one request before it is given up.
 pub(super) const TRIES: u32 = 6;
+
+/// Asks again while trying again may help. Only for requests that may be
+/// repeated without knowing what became of the last one: reads, and writes
+/// that mean the same however often they land.
+pub(super) async fn retried<T, F>(mut ask: impl FnMut() -> F) -> Result<T, JournalError>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        match ask().await {
+            Ok(answer) => return Ok(answer),
+            Err(fault) if !fault.transient() || attempt >= TRIES => return Err(fault.into_error()),
+            Err(_) => back_off(attempt).await,
+        }
+    }
+}

@@ -5,7 +5,7 @@
 
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
-use super::faults::{TRIES, back_off, sort};
+use super::faults::{retried, sort};
 use super::items::{
     self, ALARM_AT, ALARM_INDEX, ALARM_SHARD, Item, LIST_AT, LIST_INDEX, LIST_KEY, PK, STARTED_AT,
     STATUS, TYPE,
@@ -127,23 +127,9 @@ impl Journal {
     ) -> Result<(Vec<Item>, Option<Item>), JournalError> {
         let query =
             query.table_name(&self.table).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            match query.clone().send().await {
-                Ok(page) => {
-                    self.meter.record(Purpose::List, page.consumed_capacity());
-                    return Ok((page.items.unwrap_or_default(), page.last_evaluated_key));
-                }
-                Err(error) => {
-                    let fault = sort(&error);
-                    if !fault.transient() || attempt >= TRIES {
-                        return Err(fault.into_error());
-                    }
-                    back_off(attempt).await;
-                }
-            }
-        }
+        let page = retried(async || query.clone().send().await.map_err(|e| sort(&e))).await?;
+        self.meter.record(Purpose::List, page.consumed_capacity());
+        Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
     }
 }
 

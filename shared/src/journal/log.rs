@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::types::{
 };
 use tokio::time::Instant;
 
-use super::faults::{Fault, TRIES, back_off, sort};
+use super::faults::{Fault, TRIES, back_off, retried, sort};
 use super::items::{self, BODY, Item, PK, SK};
 use super::keys::{self, LogKey};
 use super::{Journal, JournalError, Purpose};
@@ -207,37 +207,23 @@ impl Journal {
         purpose: Purpose,
     ) -> Result<(Vec<Item>, Option<Item>), JournalError> {
         let (low, high) = if ascending { (from, 9_999_999_999) } else { (0, from) };
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let request = self
-                .db
-                .query()
-                .table_name(&self.table)
-                .consistent_read(true)
-                .scan_index_forward(ascending)
-                .key_condition_expression("#pk = :pk AND #sk BETWEEN :low AND :high")
-                .expression_attribute_names("#pk", PK)
-                .expression_attribute_names("#sk", SK)
-                .expression_attribute_values(":pk", items::text(key.partition()))
-                .expression_attribute_values(":low", items::text(key.commit(low)))
-                .expression_attribute_values(":high", items::text(key.commit(high)))
-                .set_exclusive_start_key(start.clone())
-                .return_consumed_capacity(ReturnConsumedCapacity::Total);
-            match request.send().await {
-                Ok(page) => {
-                    self.meter.record(purpose, page.consumed_capacity());
-                    return Ok((page.items.unwrap_or_default(), page.last_evaluated_key));
-                }
-                Err(error) => {
-                    let fault = sort(&error);
-                    if !fault.transient() || attempt >= TRIES {
-                        return Err(fault.into_error());
-                    }
-                    back_off(attempt).await;
-                }
-            }
-        }
+        let query = self
+            .db
+            .query()
+            .table_name(&self.table)
+            .consistent_read(true)
+            .scan_index_forward(ascending)
+            .key_condition_expression("#pk = :pk AND #sk BETWEEN :low AND :high")
+            .expression_attribute_names("#pk", PK)
+            .expression_attribute_names("#sk", SK)
+            .expression_attribute_values(":pk", items::text(key.partition()))
+            .expression_attribute_values(":low", items::text(key.commit(low)))
+            .expression_attribute_values(":high", items::text(key.commit(high)))
+            .set_exclusive_start_key(start)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let page = retried(async || query.clone().send().await.map_err(|e| sort(&e))).await?;
+        self.meter.record(purpose, page.consumed_capacity());
+        Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
     }
 
     /// The number and content of a commit item, with its size.
@@ -368,30 +354,16 @@ impl Journal {
         sort_key: &str,
         purpose: Purpose,
     ) -> Result<Option<Item>, JournalError> {
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let request = self
-                .db
-                .get_item()
-                .table_name(&self.table)
-                .key(PK, AttributeValue::S(partition.to_owned()))
-                .key(SK, AttributeValue::S(sort_key.to_owned()))
-                .consistent_read(true)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total);
-            match request.send().await {
-                Ok(answer) => {
-                    self.meter.record(purpose, answer.consumed_capacity());
-                    return Ok(answer.item);
-                }
-                Err(error) => {
-                    let fault = sort(&error);
-                    if !fault.transient() || attempt >= TRIES {
-                        return Err(fault.into_error());
-                    }
-                    back_off(attempt).await;
-                }
-            }
-        }
+        let get = self
+            .db
+            .get_item()
+            .table_name(&self.table)
+            .key(PK, AttributeValue::S(partition.to_owned()))
+            .key(SK, AttributeValue::S(sort_key.to_owned()))
+            .consistent_read(true)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let answer = retried(async || get.clone().send().await.map_err(|e| sort(&e))).await?;
+        self.meter.record(purpose, answer.consumed_capacity());
+        Ok(answer.item)
     }
 }
