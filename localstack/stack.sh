@@ -90,7 +90,7 @@ deploy() {
     # A retained table of an earlier deployment does not exist here: the
     # emulator keeps nothing, so that its deletion protection only gets in the way.
     sam deploy --template "$dir/build/template.yaml" --stack-name "$name" --region "$AWS_REGION" \
-        --resolve-s3 --capabilities CAPABILITY_IAM --no-confirm-changeset --no-fail-on-empty-changeset \
+        --resolve-s3 --capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND --no-confirm-changeset --no-fail-on-empty-changeset \
         --parameter-overrides "Architecture=$(architecture)" ${EVERLOG_STACK_PARAMETERS:-} \
         >"$dir/deploy.log" 2>&1 ||
         { tail -30 "$dir/deploy.log" >&2; fail "the stack was not deployed: $dir/deploy.log"; }
