@@ -16,6 +16,8 @@
 
 pub mod backend;
 pub mod cli;
+pub mod deployed;
+pub mod doctor;
 pub mod mapping;
 pub mod owner;
 pub mod plan_file;
