@@ -84,7 +84,7 @@ pub async fn deliver(
     }
 }
 
-fn failures(answer: &Value) -> Vec<&str> {
+pub(crate) fn failures(answer: &Value) -> Vec<&str> {
     let items = answer["batchItemFailures"].as_array().map(Vec::as_slice).unwrap_or_default();
     items.iter().filter_map(|item| item["itemIdentifier"].as_str()).collect()
 }
