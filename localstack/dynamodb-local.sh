@@ -18,6 +18,7 @@ fetch() {
 
 start() {
     start_arguments "$@"
+    [ ${#command[@]} -eq 0 ] || fail "start takes no command"
     java_works
     fetch
     run_dir

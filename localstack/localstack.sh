@@ -3,13 +3,23 @@
 # port of this machine. No token: 4.14.0 is the last release that wants none.
 #
 #   localstack/localstack.sh start [--port N] [--ready-file F]
+#   localstack/localstack.sh run   [--port N] [--ready-file F] [-- COMMAND...]
 #   localstack/localstack.sh fetch     only puts it into the cache
 #
-# `start` stays in the foreground. Once the server answers it prints what
-# clients want (for `.` or `source`), and writes the same to F if asked.
-# Needs Python 3.13, a JDK (javac, jar), npm.
+# Both stay in the foreground. Once the server answers they print what clients
+# want (for `.` or `source`), and write the same to F if asked. `run` also makes
+# a fleet: table and queues, and the five functions in a process beside
+# LocalStack. With a COMMAND it runs that, with the environment for clients, and
+# ends with it.
+#
+#   EVERLOG_STACK_NAME   name of table and queues (default: everlog)
+#   EVERLOG_COMMAND      an `everlog` that is built already (default: built here)
+#   EVERLOG_TOOLS        where tools are kept (default: ~/.cache/everlog-tools)
+#
+# Needs Python 3.13, a JDK (javac, jar), npm; `run` needs cargo.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
 # shellcheck source=localstack/tools.sh
 . "$here/tools.sh"
 
@@ -63,8 +73,8 @@ fetch() {
     once "$layout" lay_out
 }
 
-start() {
-    start_arguments "$@"
+# Starts LocalStack, and sets `environment` to what clients want.
+begin() {
     [ -z "$data" ] || fail "LocalStack without a token keeps nothing: no --data"
     fetch
     run_dir
@@ -75,14 +85,53 @@ start() {
         DYNAMODB_IN_MEMORY=1 DYNAMODB_SHARE_DB=1 EAGER_SERVICE_LOADING=0 SQS_ENDPOINT_STRATEGY=path \
         SKIP_SSL_CERT_DOWNLOAD=1 DISABLE_EVENTS=1 LS_LOG=warn OVERRIDE_IN_DOCKER=0 \
         "$tools/$venv/bin/python" -m localstack.runtime.main
-    ready "$ready_to" \
-        "export AWS_ENDPOINT_URL=http://127.0.0.1:$port" \
-        "export AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test"
+    wake "$port" 60 dynamodb DynamoDB_20120810.ListTables
+    wake "$port" 60 sqs AmazonSQS.ListQueues
+    environment=(
+        "export AWS_ENDPOINT_URL=http://127.0.0.1:$port"
+        "export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1"
+        "export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test"
+    )
+}
+
+start() {
+    start_arguments "$@"
+    [ ${#command[@]} -eq 0 ] || fail "start takes no command; run does"
+    begin
+    ready "$ready_to" "${environment[@]}"
     stay
+}
+
+# The command `everlog`, built if nobody has.
+everlog_command() {
+    everlog=${EVERLOG_COMMAND:-}
+    if [ -z "$everlog" ]; then
+        need cargo "see https://rustup.rs"
+        local target
+        target=$(cd "$root" && cargo metadata --format-version 1 --no-deps --locked |
+            sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
+        (cd "$root" && cargo build --workspace --locked --quiet --bin everlog) || fail "everlog was not built"
+        everlog=$target/debug/everlog
+    fi
+    [ -x "$everlog" ] || fail "no $everlog"
+}
+
+run() {
+    start_arguments "$@"
+    everlog_command
+    begin
+    environment+=("export EVERLOG_TABLE=${EVERLOG_STACK_NAME:-everlog}")
+    # shellcheck source=/dev/null
+    . <(printf '%s\n' "${environment[@]}")
+    launch functions "$everlog" functions --create
+    wait_for functions 60 grep -q '^serving' "$dir/functions.log"
+    ready "$ready_to" "${environment[@]}"
+    if [ ${#command[@]} -eq 0 ]; then stay; else "${command[@]}"; fi
 }
 
 case ${1:-} in
     start) shift; start "$@" ;;
+    run) shift; run "$@" ;;
     fetch) fetch ;;
-    *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,19s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac

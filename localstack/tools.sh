@@ -45,6 +45,20 @@ answers() {
     [[ $line == HTTP/* ]]
 }
 
+# wake PORT SECONDS SERVICE TARGET: has the server answer one request of a
+# service, for servers that load a service when it is first asked for.
+wake() {
+    local line=
+    exec 3<>"/dev/tcp/127.0.0.1/$1"
+    printf '%s\r\n' "POST / HTTP/1.0" "Host: 127.0.0.1:$1" "X-Amz-Target: $4" \
+        "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/$3/aws4_request, SignedHeaders=host, Signature=0" \
+        "Content-Type: application/x-amz-json-1.0" "Content-Length: 2" "" >&3
+    printf '{}' >&3
+    read -r -t "$2" line <&3 || true
+    exec 3>&-
+    [[ $line == HTTP/*" 200 "* ]] || fail "$3 does not answer: ${line:-nothing in $2 s}"
+}
+
 # Sets `port` to one that nobody listens on, below those that the system hands
 # out, and keeps other scripts from it while this one runs.
 take_port() {
@@ -77,6 +91,7 @@ fetch_dynamodb_local() {
 }
 
 # The folder of one run, gone at its end.
+groups=()
 run_dir() {
     dir=$(mktemp -d "${TMPDIR:-/tmp}/everlog-$(basename "$0" .sh).XXXXXX")
     trap end EXIT
@@ -84,27 +99,46 @@ run_dir() {
     trap 'exit 143' TERM HUP
 }
 
-# serve PORT SECONDS COMMAND...: starts the server and waits until it answers.
-serve() {
-    local port=$1 seconds=$2 began=$SECONDS
-    shift 2
-    setsid "$@" >"$dir/log" 2>&1 </dev/null 8>&- &
+# launch NAME COMMAND...: starts it in a process group of its own, which ends
+# with this script, and sets `server` to its process. Its output goes to $dir/NAME.log.
+launch() {
+    local name=$1
+    shift
+    setsid "$@" >"$dir/$name.log" 2>&1 </dev/null 8>&- &
     server=$!
+    groups+=("$server")
     # A kill -9 of this script leaves the watch, which then ends the server.
     # shellcheck disable=SC2016 # the watch expands its own arguments
     setsid bash -c '
         while kill -0 "$1" && [ "$(ps -o ppid= -p "$1")" -eq "$2" ]; do sleep 0.5; done
         kill -TERM "$1" || true
-        kill -TERM -- "-$3" || exit 0
+        kill -TERM -- "-$3" || true
         for _ in {1..40}; do kill -0 -- "-$3" || break; sleep 0.25; done
         kill -KILL -- "-$3"
         rm -rf "$4"
     ' watch $$ "$PPID" "$server" "$dir" >/dev/null 2>&1 </dev/null 8>&- &
-    until answers "$port"; do
-        kill -0 "$server" 2>/dev/null || { tail -15 "$dir/log" >&2; fail "the server ended"; }
-        [ $((SECONDS - began)) -lt "$seconds" ] || { tail -15 "$dir/log" >&2; fail "no answer after $seconds s"; }
+    # It ends by itself, and `wait -n` is about servers.
+    disown $!
+}
+
+# wait_for NAME SECONDS COMMAND...: until COMMAND succeeds; fails if `server` ends before.
+wait_for() {
+    local name=$1 seconds=$2 began=$SECONDS
+    shift 2
+    until "$@"; do
+        kill -0 "$server" 2>/dev/null || { tail -15 "$dir/$name.log" >&2; fail "$name ended"; }
+        [ $((SECONDS - began)) -lt "$seconds" ] ||
+            { tail -15 "$dir/$name.log" >&2; fail "$name is not up after $seconds s"; }
         sleep 0.1
     done
+}
+
+# serve PORT SECONDS COMMAND...: starts the server and waits until it answers.
+serve() {
+    local port=$1 seconds=$2
+    shift 2
+    launch server "$@"
+    wait_for server "$seconds" answers "$port"
 }
 
 # ready FILE LINE...: says where the server is, on standard output and in FILE.
@@ -118,28 +152,36 @@ ready() {
     ready_file=$file
 }
 
-# Runs until the server ends.
+# Runs until one of the servers ends.
 stay() {
-    wait "$server" || { tail -5 "$dir/log" >&2; fail "the server ended"; }
+    wait -n "${groups[@]}" || { tail -n 5 "$dir"/*.log >&2; fail "it ended by itself"; }
 }
 
 end() {
-    local status=$?
+    local status=$? group i _
     trap '' INT TERM HUP
     [ -z "${ready_file:-}" ] || rm -f "$ready_file"
-    if [ -n "${server:-}" ] && kill -TERM -- "-$server" 2>/dev/null; then
-        local _
-        for _ in {1..100}; do kill -0 -- "-$server" 2>/dev/null || break; sleep 0.05; done
-        kill -KILL -- "-$server" 2>/dev/null || true
-    fi
+    # The last one first: it may use the others.
+    for ((i = ${#groups[@]} - 1; i >= 0; i--)); do
+        group=${groups[i]}
+        kill -TERM -- "-$group" 2>/dev/null || continue
+        for _ in {1..100}; do kill -0 -- "-$group" 2>/dev/null || break; sleep 0.05; done
+        kill -KILL -- "-$group" 2>/dev/null || true
+    done
     [ -z "${dir:-}" ] || rm -rf "$dir"
     exit "$status"
 }
 
-# The arguments of `start`: sets `port`, `ready_to` and `data`.
+# The arguments of `start`: sets `port`, `ready_to` and `data`, and `command` to
+# what follows `--`.
 start_arguments() {
-    port='' ready_to='' data=''
+    port='' ready_to='' data='' command=()
     while [ $# -gt 0 ]; do
+        if [ "$1" = "--" ]; then
+            shift
+            command=("$@")
+            break
+        fi
         [ $# -ge 2 ] || fail "$1 wants a value"
         case $1 in
             --port) port=$2 ;;
