@@ -27,12 +27,19 @@ impl Template {
         Self::new(document::read_yaml(&text).expect("YAML"))
     }
 
-    /// A template from its document, intrinsic functions in their long form.
+    /// A template from its document, intrinsic functions in their long form,
+    /// under every set of parameters.
     #[must_use]
     pub fn new(document: Value) -> Self {
+        Self::under(document, |_| true)
+    }
+
+    /// The same, under some sets of parameters.
+    #[must_use]
+    pub fn under(document: Value, wanted: impl Fn(&ParameterSet) -> bool) -> Self {
         let mut unresolved = Vec::new();
         let mut stacks = Vec::new();
-        for set in sets(&document["Parameters"]) {
+        for set in sets(&document["Parameters"]).into_iter().filter(wanted) {
             stacks.push(stack(&document, set, &mut unresolved));
         }
         unresolved.sort();

@@ -15,7 +15,7 @@ use everlog_local::stack::TASK_QUEUE;
 use serde_json::Value;
 
 use crate::document::in_repository;
-use crate::parameters::EXTRA;
+use crate::parameters::{EXTRA, STACK};
 use crate::{Finding, Resource, Template};
 
 /// What Lambda sets by itself, and what is meant for other places than Lambda.
@@ -93,8 +93,23 @@ pub fn the_environment_is_what_the_code_reads(template: &Template) -> Vec<Findin
             let variables = function.properties["Environment"]["Variables"].as_object();
             for (name, value) in variables.into_iter().flatten() {
                 set_somewhere.insert(name.clone());
-                if value.as_str().is_some_and(str::is_empty) {
-                    found.push(Finding::new(id, format!("{name} is set to nothing")));
+                if variable(function, name).is_none_or(|value| value.is_empty()) {
+                    found.push(Finding::new(id, format!("{name} is set to {value}")));
+                }
+            }
+            let table = stack.of_kind("AWS::DynamoDB::Table").find_map(|(_, t)| t.reference.clone());
+            let parameter = |name: &str| Some(stack.set.values.get(name)?.as_str()?.to_owned());
+            let traced = parameter("OtlpEndpoint");
+            let service = traced.is_some().then(|| STACK.to_owned());
+            for (name, wanted) in [
+                ("EVERLOG_FLEET", Some(STACK.to_owned())),
+                ("EVERLOG_TABLE", table),
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", traced),
+                ("OTEL_SERVICE_NAME", service),
+            ] {
+                let told = variable(function, name);
+                if told != wanted {
+                    found.push(Finding::new(id, format!("{name} is {told:?}, not {wanted:?}")));
                 }
             }
         }

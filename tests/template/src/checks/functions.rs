@@ -142,7 +142,7 @@ pub fn every_function_logs_to_a_group_that_forgets(template: &Template) -> Vec<F
             if !groups.any(|(_, g)| g.reference.is_some() && g.reference.as_deref() == group) {
                 found.push(Finding::new(id, "logs to a group that nobody made"));
             }
-            if logging["LogFormat"] != "JSON" || logging["ApplicationLogLevel"].is_null() {
+            if logging["LogFormat"] != "JSON" || !logging["ApplicationLogLevel"].is_string() {
                 found.push(Finding::new(id, format!("logs as {logging}")));
             }
         }
@@ -173,6 +173,10 @@ pub fn every_function_is_built_for_the_architecture_that_it_declares(
             }
             if function.attributes["Metadata"]["BuildMethod"] != "makefile" {
                 found.push(Finding::new(id, "nobody builds it"));
+            }
+            let layers: Vec<&serde_json::Value> = list(&properties["Layers"]);
+            if layers != stack.set.values.get("OtlpLayerArn").into_iter().collect::<Vec<_>>() {
+                found.push(Finding::new(id, format!("has the layers {layers:?}")));
             }
             for (name, event) in Stack::events(function).filter(|(_, e)| e["Type"] == "SQS") {
                 let most = &event["Properties"]["ScalingConfig"]["MaximumConcurrency"];

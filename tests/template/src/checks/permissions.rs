@@ -55,7 +55,8 @@ pub fn every_role_is_assumed_by_its_service_alone(template: &Template) -> Vec<Fi
             let of_functions = stack.functions().any(|(_, f)| role_of(stack, f) == Some(id));
             let service = if of_functions { "lambda" } else { "scheduler" };
             let wanted = serde_json::json!({ "Service": format!("{service}.amazonaws.com") });
-            if statement["Principal"] != wanted || statement["Action"] != "sts:AssumeRole" {
+            let allowed = statement["Effect"] == "Allow" && statement["Action"] == "sts:AssumeRole";
+            if statement["Principal"] != wanted || !allowed {
                 found.push(Finding::new(id, format!("is assumed by {}", statement["Principal"])));
             }
             let account = &statement["Condition"]["StringEquals"]["aws:SourceAccount"];
@@ -97,6 +98,22 @@ fn needed_by(stack: &Stack, function: &Resource) -> BTreeSet<Grant> {
     needed
 }
 
+/// What IAM would refuse or read otherwise than it is meant.
+fn malformed(role: &Resource) -> Option<String> {
+    let policies = list(&role.properties["Policies"]);
+    let mut documents = vec![&role.properties["AssumeRolePolicyDocument"]];
+    documents.extend(policies.iter().map(|policy| &policy["PolicyDocument"]));
+    if documents.iter().any(|document| document["Version"] != "2012-10-17") {
+        return Some("a policy is of another version".into());
+    }
+    if policies.iter().any(|policy| !policy["PolicyName"].is_string()) {
+        return Some("a policy has no name".into());
+    }
+    let mut statements = documents.iter().flat_map(|document| list(&document["Statement"]));
+    let effect = |s: &&serde_json::Value| s["Effect"] != "Allow" && s["Effect"] != "Deny";
+    statements.find(effect).map(|statement| format!("neither allows nor denies: {statement}"))
+}
+
 /// What a schedule does in the name of its role.
 fn needed_by_schedules(stack: &Stack, role: &str) -> BTreeSet<Grant> {
     let mut needed = BTreeSet::new();
@@ -127,6 +144,7 @@ pub fn what_is_granted_is_what_is_used(template: &Template) -> Vec<Finding> {
                 .filter(|(_, function)| role_of(stack, function) == Some(id))
                 .map(|(_, function)| function)
                 .collect();
+            found.extend(malformed(role).map(|why| Finding::new(id, why)));
             let mut needed = match functions.as_slice() {
                 [] => needed_by_schedules(stack, id),
                 [function] => needed_by(stack, function),

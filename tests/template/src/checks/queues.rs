@@ -115,7 +115,8 @@ pub fn queues_are_of_the_kind_that_the_code_uses(template: &Template) -> Vec<Fin
 /// Every queue stands in a policy that refuses what comes without TLS.
 pub fn every_queue_refuses_plain_http(template: &Template) -> Vec<Finding> {
     let refuses = |policy: &Resource| {
-        list(&policy.properties["PolicyDocument"]["Statement"]).into_iter().any(|statement| {
+        policy.properties["PolicyDocument"]["Version"] == "2012-10-17"
+            && list(&policy.properties["PolicyDocument"]["Statement"]).into_iter().any(|statement| {
             statement["Effect"] == "Deny"
                 && statement["Principal"] == "*"
                 && statement["Action"] == "sqs:*"

@@ -1,6 +1,8 @@
 //! Alarms and the dashboard: what they name is emitted, and nothing is left
 //! unwatched.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::functions::FUNCTIONS;
@@ -85,9 +87,10 @@ pub fn every_alarm_names_a_metric_that_is_emitted(template: &Template) -> Vec<Fi
             }
             let raw = metrics.iter().filter(|metric| metric["ReturnData"] == false);
             let raw: Vec<&Value> = raw.map(|metric| &metric["MetricStat"]["Metric"]).collect();
-            if raw.is_empty() || raw.len() > 9 {
-                found.push(Finding::new(id, format!("CloudWatch takes no {} metrics", raw.len())));
+            if raw.is_empty() || raw.len() > 9 || raw.len() + 1 != metrics.len() {
+                found.push(Finding::new(id, format!("takes {} metrics", metrics.len())));
             }
+            found.extend(judged(alarm).map(|why| Finding::new(id, why)));
             for metric in raw {
                 let text = |name: &str| metric[name].as_str().unwrap_or_default();
                 let (namespace, name) = (text("Namespace"), text("MetricName"));
@@ -112,6 +115,25 @@ pub fn every_alarm_names_a_metric_that_is_emitted(template: &Template) -> Vec<Fi
             }
         }
     })
+}
+
+/// What an alarm's numbers leave open: each metric by an id of its own, over a
+/// minute, by a statistic; when it rings.
+fn judged(alarm: &Resource) -> Option<String> {
+    let metrics = list(&alarm.properties["Metrics"]);
+    let ids: BTreeSet<&str> = metrics.iter().filter_map(|m| m["Id"].as_str()).collect();
+    if ids.len() != metrics.len() {
+        return Some("two metrics have one id, or one has none".into());
+    }
+    let stats = metrics.iter().map(|metric| &metric["MetricStat"]).filter(|stat| !stat.is_null());
+    for stat in stats {
+        let known = ["Maximum", "Sum"].iter().any(|name| stat["Stat"] == *name);
+        if !known || stat["Period"] != 60 {
+            return Some(format!("{} over {} s", stat["Stat"], stat["Period"]));
+        }
+    }
+    let rings = (alarm.number("Threshold"), alarm.number("EvaluationPeriods"));
+    matches!(rings, (None, _) | (_, None | Some(0))).then(|| format!("rings at {rings:?}"))
 }
 
 /// Metrics of an alarm or of all alarms on this resource.
@@ -159,6 +181,11 @@ pub fn every_function_and_every_queue_is_watched(template: &Template) -> Vec<Fin
                 found.push(Finding::new(id, "no alarm on what lies in it"));
             }
         }
+        for operation in ["PutItem", "UpdateItem", "Query", "GetItem"] {
+            if !watched(stack, "ThrottledRequests", "Operation", Some(operation)) {
+                found.push(Finding::new("Resources", format!("no alarm on throttled {operation}")));
+            }
+        }
         let lag = watched(stack, "SweepLagMs", "Function", Some("timer-sweep"));
         let table = stack.of_kind("AWS::DynamoDB::Table").next();
         let table = table.and_then(|(_, table)| table.properties["TableName"].as_str());
@@ -171,6 +198,9 @@ pub fn every_function_and_every_queue_is_watched(template: &Template) -> Vec<Fin
 /// The dashboard is JSON, and each metric of it exists.
 pub fn the_dashboard_names_metrics_that_are_emitted(template: &Template) -> Vec<Finding> {
     template.in_each_stack(|stack, found| {
+        if stack.of_kind("AWS::CloudWatch::Dashboard").next().is_none() {
+            found.push(Finding::new("Resources", "there is no dashboard"));
+        }
         for (id, dashboard) in stack.of_kind("AWS::CloudWatch::Dashboard") {
             let body = dashboard.properties["DashboardBody"].as_str().unwrap_or_default();
             let body: Value = match serde_json::from_str(body) {
