@@ -56,7 +56,7 @@ tool_paths() {
 client_environment() {
     cat <<END
 export AWS_ENDPOINT_URL=$endpoint
-export AWS_REGION=us-east-1
+export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
 export AWS_ACCESS_KEY_ID=test
 export AWS_SECRET_ACCESS_KEY=test
 export EVERLOG_TABLE=$name
@@ -87,13 +87,14 @@ build() {
 deploy() {
     # shellcheck source=/dev/null
     . "$ready"
-    # A retained table of an earlier deployment does not exist here: the
-    # emulator keeps nothing, so that its deletion protection only gets in the way.
+    # The emulator speaks plain HTTP, which the queues would refuse: the one
+    # parameter that differs from a deployment to AWS.
     sam deploy --template "$dir/build/template.yaml" --stack-name "$name" --region "$AWS_REGION" \
-        --resolve-s3 --capabilities CAPABILITY_IAM --no-confirm-changeset --no-fail-on-empty-changeset \
-        --parameter-overrides "Architecture=$(architecture)" ${EVERLOG_STACK_PARAMETERS:-} \
+        --resolve-s3 --capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND --no-confirm-changeset --no-fail-on-empty-changeset \
+        --parameter-overrides "Architecture=$(architecture)" RefusePlainHttp=false ${EVERLOG_STACK_PARAMETERS:-} \
         >"$dir/deploy.log" 2>&1 ||
         { tail -30 "$dir/deploy.log" >&2; fail "the stack was not deployed: $dir/deploy.log"; }
+    "$ministack/python" "$root/localstack/bridge.py" "$name"
 }
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }

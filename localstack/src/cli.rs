@@ -6,8 +6,11 @@
 
 mod control;
 mod cost;
+mod doctor;
 mod example;
+mod functions;
 mod inspect;
+mod letters;
 mod run;
 mod session;
 mod timeline;
@@ -18,6 +21,8 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use everlog::id::{Namespace, WorkflowId};
+
+use crate::deployed::Address;
 
 /// Durable workflows: one log per workflow, one conditional put per step.
 #[derive(Debug, Parser)]
@@ -44,12 +49,37 @@ pub(crate) struct Global {
     /// The database file; made if it is not there.
     #[arg(long, global = true, env = "EVERLOG_DB", default_value = ".everlog/everlog.db")]
     db: PathBuf,
+    /// The table of a deployed fleet, which is then used instead of the
+    /// database file. Also its stack's name.
+    #[arg(long, global = true, env = "EVERLOG_TABLE")]
+    table: Option<String>,
+    /// Address of a deployed fleet that is not on AWS: of an emulator.
+    #[arg(long, global = true, value_name = "URL")]
+    endpoint_url: Option<String>,
+    /// Profile of the AWS configuration files.
+    #[arg(long, global = true)]
+    profile: Option<String>,
     /// The namespace.
     #[arg(long, global = true, default_value = "default", value_parser = namespace)]
     namespace: Namespace,
     /// Print JSON for programs.
     #[arg(long, global = true)]
     json: bool,
+}
+
+/// Name of the stack, and so of the table, where the command line names none.
+const TABLE: &str = "everlog";
+
+impl Global {
+    /// The deployed fleet that the command line asks for, if it asks for one.
+    fn address(&self) -> Option<Address> {
+        let asked = self.table.is_some() || self.endpoint_url.is_some() || self.profile.is_some();
+        asked.then(|| Address {
+            table: self.table.clone().unwrap_or_else(|| TABLE.into()),
+            endpoint_url: self.endpoint_url.clone(),
+            profile: self.profile.clone(),
+        })
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -72,6 +102,14 @@ enum Sub {
     Cancel(control::ReasonArgs),
     /// Deliver a signal.
     Signal(control::SignalArgs),
+    /// Say whether a deployed fleet is whole and well, and what to do if not.
+    Doctor,
+    /// Show what a deployed fleet gave up, and why.
+    DeadLetters(letters::DeadLettersArgs),
+    /// Send dead letters again, once what was wrong is mended.
+    Redrive(letters::RedriveArgs),
+    /// Run the five functions in this process, where no Lambda runs them.
+    Functions(functions::FunctionsArgs),
     /// Print completions for a shell.
     Completions {
         /// Which shell.
@@ -171,6 +209,10 @@ async fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Some(Sub::Resume(args)) => control::resume(&global, args).await,
         Some(Sub::Cancel(args)) => control::cancel(&global, args).await,
         Some(Sub::Signal(args)) => control::signal(&global, args).await,
+        Some(Sub::Doctor) => doctor::doctor(&global).await,
+        Some(Sub::DeadLetters(args)) => letters::dead_letters(&global, &args).await,
+        Some(Sub::Redrive(args)) => letters::redrive(&global, &args).await,
+        Some(Sub::Functions(args)) => functions::functions(&global, &args).await,
         Some(Sub::Completions { shell }) => {
             clap_complete::generate(shell, &mut Cli::command(), "everlog", &mut std::io::stdout());
             Ok(0)

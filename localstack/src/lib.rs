@@ -16,9 +16,13 @@
 
 pub mod backend;
 pub mod cli;
+pub mod deployed;
+pub mod doctor;
+pub mod letters;
 pub mod mapping;
 pub mod owner;
 pub mod plan_file;
+pub mod resident;
 pub mod server;
 pub mod stack;
 pub mod transport;

@@ -15,21 +15,13 @@ use crate::stack;
 
 /// Pollers of each function's queue.
 const POLLERS: usize = 2;
-/// The five functions.
-const FUNCTIONS: [Function; 5] = [
-    Function::Append,
-    Function::Prepare,
-    Function::Settle,
-    Function::TimerSweep,
-    Function::OutboxDispatch,
-];
 
 /// Invokes the five functions by their queues, and the sweep every minute,
 /// until the set is dropped.
 #[must_use]
 pub fn start(fleet: &Fleet, sqs: &Engine) -> tokio::task::JoinSet<()> {
     let mut tasks = tokio::task::JoinSet::new();
-    for function in FUNCTIONS {
+    for function in Function::ALL {
         for _ in 0..POLLERS {
             tasks.spawn(poll(fleet.clone(), sqs.clone(), function));
         }
@@ -92,7 +84,7 @@ pub async fn deliver(
     }
 }
 
-fn failures(answer: &Value) -> Vec<&str> {
+pub(crate) fn failures(answer: &Value) -> Vec<&str> {
     let items = answer["batchItemFailures"].as_array().map(Vec::as_slice).unwrap_or_default();
     items.iter().filter_map(|item| item["itemIdentifier"].as_str()).collect()
 }

@@ -278,16 +278,9 @@ pub fn attempt(dispatch: &Dispatch) -> AttemptId {
 pub fn command(dispatch: &Dispatch, verb: Verb) -> Option<Command> {
     let chance: u64 = rand::random();
     let id = format!("{}-{}-{chance:016x}", dispatch.dispatch_key, verb.name());
-    Some(Command {
-        id: CommandId::new(id).ok()?,
-        namespace: dispatch.namespace.clone(),
-        workflow: dispatch.workflow.clone(),
-        incarnation: Some(dispatch.incarnation),
-        issued_at: None,
-        after_seq: None,
-        reply_to: None,
-        command: verb,
-    })
+    let (namespace, workflow) = (dispatch.namespace.clone(), dispatch.workflow.clone());
+    let command = Command::new(CommandId::new(id).ok()?, namespace, workflow, verb);
+    Some(Command { incarnation: Some(dispatch.incarnation), ..command })
 }
 
 /// Ends what a dead owner's workers were running, so that it is tried again.
@@ -301,15 +294,10 @@ pub async fn lose(fleet: &Fleet, dispatches: &[running::Entry]) -> Result<usize,
             Settle { attempt: entry.attempt.clone(), worker: None, outcome: Ended::Lost {} };
         let chance: u64 = rand::random();
         let Ok(id) = CommandId::new(format!("lost-{chance:016x}")) else { continue };
+        let verb = Verb::Settle(Box::new(settle));
         let command = Command {
-            id,
-            namespace: entry.namespace.clone(),
-            workflow: entry.workflow.clone(),
             incarnation: Some(entry.incarnation),
-            issued_at: None,
-            after_seq: None,
-            reply_to: None,
-            command: Verb::Settle(Box::new(settle)),
+            ..Command::new(id, entry.namespace.clone(), entry.workflow.clone(), verb)
         };
         let body = serde_json::to_string(&command).unwrap_or_default();
         match fleet.direct(Function::Settle, &body).await {

@@ -76,6 +76,24 @@ pub enum Verb {
     Cancel(Barrier),
 }
 
+impl Command {
+    /// A command without any condition: to the present incarnation, issued at
+    /// no known time, answered to nobody but a direct caller.
+    #[must_use]
+    pub fn new(id: CommandId, namespace: Namespace, workflow: WorkflowId, command: Verb) -> Self {
+        Self {
+            id,
+            namespace,
+            workflow,
+            incarnation: None,
+            issued_at: None,
+            after_seq: None,
+            reply_to: None,
+            command,
+        }
+    }
+}
+
 impl Verb {
     /// The name, as metrics and spans use it.
     #[must_use]

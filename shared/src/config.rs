@@ -75,10 +75,7 @@ impl Config {
                 .filter(|v| !v.is_empty())
                 .ok_or(ConfigError { name, why: "is not set".into() })
         };
-        let queues = serde_json::from_str(&need("EVERLOG_QUEUES")?).map_err(|e| ConfigError {
-            name: "EVERLOG_QUEUES",
-            why: format!("must be a JSON object of queue URLs: {e}"),
-        })?;
+        let queues = Queues::from_json(&need("EVERLOG_QUEUES")?)?;
         let schema = match lookup("EVERLOG_SCHEMA") {
             None => SCHEMA_READ_MAX,
             Some(text) => {
@@ -97,6 +94,17 @@ impl Queues {
     /// Queues from pairs of logical name and URL.
     pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         Self(pairs.into_iter().collect())
+    }
+
+    /// Queues as `EVERLOG_QUEUES` has them.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the variable.
+    pub fn from_json(text: &str) -> Result<Self, ConfigError> {
+        serde_json::from_str(text).map_err(|e| ConfigError {
+            name: "EVERLOG_QUEUES",
+            why: format!("must be a JSON object of queue URLs: {e}"),
+        })
     }
 
     /// The URL of a queue.

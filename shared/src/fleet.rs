@@ -33,6 +33,7 @@ pub mod sweep;
 
 use std::sync::Arc;
 
+use crate::command::Verb;
 use crate::config::{APPEND, OUTBOX, PREPARE, SETTLE, WAKE};
 use crate::journal::Journal;
 use crate::relay::Relay;
@@ -73,6 +74,26 @@ pub enum Function {
 }
 
 impl Function {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Append, Self::Prepare, Self::Settle, Self::TimerSweep, Self::OutboxDispatch];
+
+    /// The function that takes such a command.
+    #[must_use]
+    pub fn of(verb: &Verb) -> Self {
+        match verb {
+            Verb::Prepare(_) => Self::Prepare,
+            Verb::Receipt(_) | Verb::Heartbeat(_) | Verb::Settle(_) => Self::Settle,
+            Verb::Start(_)
+            | Verb::Append(_)
+            | Verb::Claim(_)
+            | Verb::Signal(_)
+            | Verb::Pause(_)
+            | Verb::Resume(_)
+            | Verb::Cancel(_) => Self::Append,
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -43,7 +43,7 @@ pub(crate) struct HistoryArgs {
 
 pub(super) async fn list(global: &Global, args: &ListArgs) -> Result<u8, Failure> {
     let session = Session::open(global, &[]).await?;
-    let journal = session.stack.observer.journal();
+    let journal = session.journal();
     let statuses =
         STATUSES.iter().filter(|s| args.status.as_ref().is_none_or(|wanted| wanted == *s));
     let mut all = Vec::new();
@@ -83,7 +83,7 @@ pub(super) async fn show(global: &Global, args: &ShowArgs) -> Result<u8, Failure
         println!("{text}");
         return Ok(0);
     }
-    let journal = session.stack.observer.journal();
+    let journal = session.journal();
     let commits =
         journal.commits_from(&key, 1, |_, _| false).await.map_err(|e| Failure::stack(&e))?;
     let now = journal.clock().now();
@@ -94,7 +94,7 @@ pub(super) async fn show(global: &Global, args: &ShowArgs) -> Result<u8, Failure
 pub(super) async fn history(global: &Global, args: &HistoryArgs) -> Result<u8, Failure> {
     let session = Session::open(global, &[]).await?;
     let (key, loaded) = session.load(&args.workflow).await?;
-    let journal = session.stack.observer.journal();
+    let journal = session.journal();
     let from = args.from.max(1);
     if from > loaded.state.head {
         return Ok(0);

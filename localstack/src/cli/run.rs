@@ -12,7 +12,7 @@ use everlog::plan::{PlanRef, compile};
 use serde_json::json;
 
 use super::cost::Cost;
-use super::session::Session;
+use super::session::{Part, Session};
 use super::watch::{self, Ended};
 use super::{Failure, Global};
 use crate::plan_file::{self, PlanFile};
@@ -61,23 +61,23 @@ pub(super) async fn run(global: &Global, args: &RunArgs) -> Result<u8, Failure> 
 
 /// Starts a plan, or goes on with it, and carries it to its end.
 pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
-    let (mut session, mut owner) = attach(global, &job).await?;
+    let (mut session, mut part) = attach(global, &job).await?;
     let (again, ended) = start(global, &session, &job).await?;
     if !global.json {
-        let how = match (again, owner) {
-            (false, true) => "started",
+        let how = match (again, part) {
             (true, _) if ended => "ended before; give a new --id to run the plan anew",
-            (true, true) => "goes on",
-            (_, false) => "is run by another process; watching",
+            (_, Part::Guest) => "is run by another process; watching",
+            (false, _) => "started",
+            (true, _) => "goes on",
         };
         eprintln!("workflow {} {how}", job.id);
     }
     let (ended, key, loaded) = loop {
         match to_the_end(global, &session, &job).await {
             // The owner of the file went away: somebody else is it now, perhaps we.
-            Err(Failure::Stack(_)) if !owner => {
+            Err(Failure::Stack(_)) if part == Part::Guest => {
                 drop(session);
-                (session, owner) = attach(global, &job).await?;
+                (session, part) = attach(global, &job).await?;
             }
             other => break other?,
         }
@@ -115,18 +115,19 @@ pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
             loaded.state.commit,
             took_ms as f64 / 1_000.0,
         );
-        if owner {
+        if part == Part::Owner {
             cost.print(loaded.state.nodes.len());
         }
     }
     Ok(code(ending))
 }
 
-/// Becomes the owner of the file, with functions and workers, or its guest.
-async fn attach(global: &Global, job: &Job) -> Result<(Session, bool), Failure> {
+/// Becomes the owner of the file, with functions and workers, or its guest, or
+/// a process with workers on a deployed fleet.
+async fn attach(global: &Global, job: &Job) -> Result<(Session, Part), Failure> {
     let mut session = Session::open(global, &job.plan.queues).await?;
-    let owner = session.work(&job.plan.queues, usize::from(job.workers), job.pace).await?;
-    Ok((session, owner))
+    let part = session.work(&job.plan.queues, usize::from(job.workers), job.pace).await?;
+    Ok((session, part))
 }
 
 /// Follows a workflow to its end, and reads what became of it.

@@ -1,54 +1,106 @@
-//! One process at work on a database file.
+//! One process at work on a database file, or on a deployed fleet.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use everlog::answer::Answer;
+use everlog::client::{CallError, Client};
 use everlog::command::{Command, Verb};
-use everlog::fleet::{Fleet, Function, GiveBack};
+use everlog::fleet::{Fleet, GiveBack};
 use everlog::id::{CommandId, OwnerId, WorkflowId};
-use everlog::journal::{Loaded, LogKey, keys};
+use everlog::journal::{Journal, Loaded, LogKey, keys};
 use tokio::task::JoinSet;
 
 use super::{Failure, Global};
+use crate::deployed::Deployed;
 use crate::mapping;
 use crate::stack::Stack;
 use crate::worker::running::Running;
 use crate::worker::{Pace, Pool, Underway, lose};
 
-/// Tries of a command that is given back.
+/// Tries of what is given back.
 const TRIES: u32 = 20;
+/// How long a command is sent again before its sender gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A stack, and what this process runs on it.
+/// A fleet, and what this process runs on it.
 pub(super) struct Session {
-    pub stack: Stack,
+    place: Place,
+    fleet: Fleet,
+    observer: Fleet,
+    client: Client,
     global: Global,
     tasks: Vec<JoinSet<()>>,
 }
 
+enum Place {
+    /// Local engines, or another process's through its port.
+    Local(Box<Stack>),
+    /// An account's or an emulator's.
+    Deployed(Box<Deployed>),
+}
+
+/// What this process is to the fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// It owns the file and runs the functions.
+    Owner,
+    /// Another process does.
+    Guest,
+    /// The fleet is deployed; this process has workers.
+    Worker,
+}
+
 impl Session {
     pub(super) async fn open(global: &Global, queues: &[String]) -> Result<Self, Failure> {
-        let stack = Stack::open(&global.db, queues).await.map_err(|e| Failure::stack(&e))?;
-        Ok(Self { stack, global: global.clone(), tasks: Vec::new() })
+        let (place, fleet, observer, client) = match global.address() {
+            Some(address) => {
+                let deployed = Deployed::find(&address).await.map_err(|e| Failure::stack(&e))?;
+                let client = deployed.client();
+                (
+                    Place::Deployed(Box::new(deployed.clone())),
+                    deployed.fleet(),
+                    deployed.fleet(),
+                    client,
+                )
+            }
+            None => {
+                let stack =
+                    Stack::open(&global.db, queues).await.map_err(|e| Failure::stack(&e))?;
+                let (fleet, observer) = (stack.fleet.clone(), stack.observer.clone());
+                (Place::Local(Box::new(stack)), fleet.clone(), observer, Client::here(fleet))
+            }
+        };
+        Ok(Self { place, fleet, observer, client, global: global.clone(), tasks: Vec::new() })
     }
 
+    /// The instance of the functions that this process is.
     pub(super) fn fleet(&self) -> &Fleet {
-        &self.stack.fleet
+        &self.fleet
     }
 
-    /// Starts the functions and the workers, if this process owns the file, and
-    /// takes over what a dead owner left. Whether it does.
+    /// For reads that are not part of the work and its cost.
+    pub(super) fn journal(&self) -> &Journal {
+        self.observer.journal()
+    }
+
+    /// Starts the workers, and the functions too if this process owns the
+    /// file; an owner takes over what a dead one left.
     pub(super) async fn work(
         &mut self,
         queues: &[String],
         workers: usize,
         pace: Pace,
-    ) -> Result<bool, Failure> {
-        let Some(backend) = &self.stack.backend else { return Ok(false) };
+    ) -> Result<Part, Failure> {
+        let stack = match &self.place {
+            Place::Local(stack) => stack,
+            Place::Deployed(_) => return Ok(Part::Worker),
+        };
+        let Some(backend) = &stack.backend else { return Ok(Part::Guest) };
         let mut path = self.global.db.as_os_str().to_owned();
         path.push(".running");
         let (running, left) = Running::open(path.as_ref()).map_err(|e| Failure::stack(&e))?;
-        let fleet = &self.stack.fleet;
+        let fleet = &self.fleet;
         let lost = retry(|| lose(fleet, &left)).await?;
         if lost > 0 {
             tracing::warn!(lost, "attempts of a dead process are tried again");
@@ -68,7 +120,7 @@ impl Session {
         self.tasks.push(mapping::start(fleet, backend.sqs()));
         self.tasks.push(pool.start(queues, workers));
         self.look_at_all().await?;
-        Ok(true)
+        Ok(Part::Owner)
     }
 
     /// A new owner looks at every open workflow at once.
@@ -93,23 +145,17 @@ impl Session {
     ) -> Result<Answer, Failure> {
         let chance: u64 = rand::random();
         let fresh = CommandId::new(format!("cli-{chance:016x}"));
-        let command = Command {
-            id: id.map_or(fresh, Ok).map_err(|e| Failure::stack(&e))?,
-            namespace: self.global.namespace.clone(),
-            workflow: workflow.clone(),
-            incarnation: None,
-            issued_at: Some(self.fleet().journal().clock().now()),
-            after_seq: None,
-            reply_to: None,
-            command: verb,
-        };
-        let body = serde_json::to_string(&command).map_err(|e| Failure::stack(&e))?;
-        retry(|| self.fleet().direct(Function::Append, &body)).await
+        let id = id.map_or(fresh, Ok).map_err(|e| Failure::stack(&e))?;
+        let command = Command::new(id, self.global.namespace.clone(), workflow.clone(), verb);
+        let issued_at = Some(self.fleet.journal().clock().now());
+        let command = Command { issued_at, ..command };
+        let answer = self.client.call(&command, PATIENCE).await;
+        answer.map_err(|error: CallError| Failure::stack(&error))
     }
 
     /// The log of a workflow, loaded.
     pub(super) async fn load(&self, workflow: &WorkflowId) -> Result<(LogKey, Loaded), Failure> {
-        let journal = self.stack.observer.journal();
+        let journal = self.journal();
         let partition = keys::partition(&self.global.namespace, workflow);
         let card = journal.card(&partition).await.map_err(|e| Failure::stack(&e))?;
         let card = card.ok_or_else(|| Failure::NotFound(workflow.clone()))?;

@@ -65,7 +65,7 @@ async fn follow(
     loaded: &mut Loaded,
     view: &mut View,
 ) -> Result<(), Failure> {
-    let journal = session.stack.observer.journal();
+    let journal = session.journal();
     let commits = journal.commits_from(key, loaded.state.commit + 1, |_, _| false).await;
     for (number, commit) in commits.map_err(|e| Failure::stack(&e))? {
         let folded = journal.fold(key, loaded, number, &commit, 0).await;
@@ -81,7 +81,7 @@ async fn follow(
 /// The last write of a run is its card's: lists should not lag behind the exit.
 async fn wait_for_card(session: &Session, key: &LogKey, loaded: &Loaded) {
     let deadline = Instant::now() + CARD_WAIT;
-    let journal = session.stack.observer.journal();
+    let journal = session.journal();
     while Instant::now() < deadline {
         match journal.card(&key.partition()).await {
             Ok(Some(card)) if card.as_of < loaded.state.card_commit => {}

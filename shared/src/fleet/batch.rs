@@ -184,15 +184,9 @@ impl Fleet {
     }
 
     fn check(&self, function: Function, command: &Command) -> Result<(), InvalidInput> {
-        let (wanted, verbs) = match &command.command {
-            Verb::Prepare(_) => (Function::Prepare, "prepare"),
-            Verb::Receipt(_) | Verb::Heartbeat(_) | Verb::Settle(_) => {
-                (Function::Settle, "receipt, heartbeat and settle")
-            }
-            _ => (Function::Append, "start, append, claim, signal, pause, resume and cancel"),
-        };
+        let wanted = Function::of(&command.command);
         if wanted != function {
-            let limit = format!("the queue of {} ({verbs})", wanted.name());
+            let limit = format!("the queue of {}", wanted.name());
             let found = format!("{} in the queue of {}", command.command.name(), function.name());
             return Err(InvalidInput::new("command", limit, found));
         }
