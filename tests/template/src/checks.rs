@@ -27,6 +27,7 @@ macro_rules! checks {
 checks! {
     parameters::every_intrinsic_function_resolves,
     parameters::every_parameter_is_described_and_used,
+    parameters::every_parameter_of_a_nested_template_is_given,
     parameters::every_optional_parameter_has_an_example,
     parameters::every_name_carries_the_name_of_the_stack,
     queues::every_queue_gives_up_to_one_of_its_kind_after_a_thousand_receives,

@@ -16,6 +16,32 @@ pub fn in_repository(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
+/// The template of this repository, with the templates that it nests under
+/// `Nested`, by their location.
+///
+/// # Panics
+/// If one of them is not there, or no YAML.
+#[must_use]
+pub fn of_the_repository() -> Value {
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(in_repository("infra").join(name));
+        let text = text.unwrap_or_else(|error| panic!("infra/{name}: {error}"));
+        read_yaml(&text).unwrap_or_else(|error| panic!("infra/{name}: {error}"))
+    };
+    let mut document = read("template.yaml");
+    let resources = document["Resources"].as_object();
+    let locations: Vec<String> = resources
+        .into_iter()
+        .flatten()
+        .filter(|(_, resource)| resource["Type"] == "AWS::Serverless::Application")
+        .filter_map(|(_, resource)| resource["Properties"]["Location"].as_str().map(str::to_owned))
+        .collect();
+    for location in locations {
+        document["Nested"][&location] = read(&location);
+    }
+    document
+}
+
 /// Reads YAML with CloudFormation's tags.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ mod stack;
 mod template;
 pub mod used;
 
-pub use document::{in_repository, read_yaml};
+pub use document::{in_repository, of_the_repository, read_yaml};
 pub use stack::{Grant, Resource, Stack};
 pub use template::Template;
 

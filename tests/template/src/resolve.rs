@@ -181,7 +181,8 @@ impl Scope<'_> {
         found.cloned().ok_or_else(|| format!("{map} has no {first}.{second}"))
     }
 
-    fn condition(&self, name: &str) -> Result<bool, String> {
+    /// Whether a condition holds.
+    pub(crate) fn condition(&self, name: &str) -> Result<bool, String> {
         let condition = self.document["Conditions"].get(name);
         self.holds(condition.ok_or_else(|| format!("there is no condition {name}"))?)
     }

@@ -1,6 +1,8 @@
 //! The template: its document, and the stacks that it makes.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use crate::parameters::{ParameterSet, sets};
 use crate::resolve::Scope;
@@ -22,9 +24,7 @@ impl Template {
     /// If it is not there, or no YAML.
     #[must_use]
     pub fn of_the_repository() -> Self {
-        let path = document::in_repository("infra/template.yaml");
-        let text = std::fs::read_to_string(&path).expect("infra/template.yaml");
-        Self::new(document::read_yaml(&text).expect("YAML"))
+        Self::new(document::of_the_repository())
     }
 
     /// A template from its document, intrinsic functions in their long form,
@@ -87,33 +87,54 @@ impl Template {
 }
 
 fn stack(document: &Value, set: ParameterSet, unresolved: &mut Vec<Finding>) -> Stack {
-    let scope = Scope { document, values: &set.values };
-    let mut resolve = |at: &str, value: &Value| match scope.value(value) {
-        Ok(value) => value.unwrap_or_default(),
-        Err(why) => {
-            unresolved.push(Finding::new(at, why));
-            Value::Null
-        }
-    };
-    let none = Map::new();
-    let declared = document["Resources"].as_object().unwrap_or(&none);
-    let mut resources = std::collections::BTreeMap::new();
-    for (name, resource) in declared {
+    let mut stack = Stack { set, resources: BTreeMap::new(), outputs: Value::Null };
+    let values = stack.set.values.clone();
+    let scope = Scope { document, values: &values };
+    add_resources(&scope, &mut stack, unresolved);
+    let outputs = scope.value(&document["Outputs"]);
+    let outputs = outputs.map_err(|why| unresolved.push(Finding::new("Outputs", why)));
+    stack.outputs = outputs.unwrap_or_default().unwrap_or_default();
+    stack
+}
+
+/// Adds the resources of a document, and of the documents nested in it.
+fn add_resources(scope: &Scope<'_>, stack: &mut Stack, unresolved: &mut Vec<Finding>) {
+    let declared = scope.document["Resources"].as_object();
+    for (name, resource) in declared.into_iter().flatten() {
         let kind = resource["Type"].as_str().unwrap_or_default().to_owned();
         let mut whole = resource.clone();
         if kind == "AWS::Serverless::Function" {
-            let globals = &document["Globals"]["Function"];
+            let globals = &scope.document["Globals"]["Function"];
             whole["Properties"] = merged(globals, &resource["Properties"]);
         }
-        let mut whole = resolve(name, &whole);
+        let resolved = match resource["Condition"].as_str().map(|name| scope.condition(name)) {
+            Some(Ok(false)) => continue,
+            Some(Err(why)) => Err(why),
+            Some(Ok(true)) | None => scope.value(&whole),
+        };
+        let mut whole = match resolved {
+            Ok(whole) => whole.unwrap_or_default(),
+            Err(why) => {
+                unresolved.push(Finding::new(name, why));
+                continue;
+            }
+        };
         let properties = whole["Properties"].take();
-        let reference = scope.text(&serde_json::json!({ "Ref": name })).ok();
-        let arn = scope.text(&serde_json::json!({ "Fn::GetAtt": [name, "Arn"] })).ok();
-        resources
-            .insert(name.clone(), Resource { kind, properties, attributes: whole, reference, arn });
+        if kind == "AWS::Serverless::Application" {
+            let location = properties["Location"].as_str().unwrap_or_default();
+            let Some(document) = scope.document["Nested"].get(location) else {
+                unresolved.push(Finding::new(name, format!("there is no template {location}")));
+                continue;
+            };
+            let given = properties["Parameters"].as_object().cloned().unwrap_or_default();
+            let values = given.into_iter().collect();
+            add_resources(&Scope { document, values: &values }, stack, unresolved);
+        }
+        let reference = scope.text(&json!({ "Ref": name })).ok();
+        let arn = scope.text(&json!({ "Fn::GetAtt": [name, "Arn"] })).ok();
+        let resource = Resource { kind, properties, attributes: whole, reference, arn };
+        stack.resources.insert(name.clone(), resource);
     }
-    let outputs = resolve("Outputs", &document["Outputs"]);
-    Stack { set, resources, outputs }
 }
 
 /// `own` over `common`, as SAM merges `Globals`: objects field by field, lists

@@ -7,13 +7,15 @@
 
 use std::collections::BTreeSet;
 
-use everlog_template_tests::{Template, checks, in_repository, read_yaml};
+use everlog_template_tests::{Template, checks, of_the_repository};
 use serde_json::{Value, json};
 
 fn document() -> Value {
-    let text = std::fs::read_to_string(in_repository("infra/template.yaml")).expect("the file");
-    read_yaml(&text).expect("YAML")
+    of_the_repository()
 }
+
+/// Where resources stand: in the template, and in the one that it nests.
+const RESOURCES: [&str; 2] = ["/Resources", "/Nested/watch.yaml/Resources"];
 
 /// The checks that find something.
 fn finders(document: Value) -> BTreeSet<&'static str> {
@@ -33,8 +35,10 @@ fn found_by(check: &str, what: &str, spoil: impl FnOnce(&mut Value)) {
 
 /// The value at a path of the resources, which must be there.
 fn at<'a>(document: &'a mut Value, path: &str) -> &'a mut Value {
-    let whole = format!("/Resources/{path}");
-    document.pointer_mut(&whole).unwrap_or_else(|| panic!("there is no {whole}"))
+    let whole = RESOURCES.map(|within| format!("{within}/{path}"));
+    let there = whole.iter().find(|whole| document.pointer(whole).is_some());
+    let there = there.unwrap_or_else(|| panic!("there is no {path}"));
+    document.pointer_mut(there).expect("it was there")
 }
 
 /// Takes away the field or item at a path.
@@ -51,9 +55,11 @@ fn remove(document: &mut Value, path: &str) {
 /// Logical ids of the resources of a type.
 fn of_kind(kind: &str) -> Vec<String> {
     let document = document();
-    let resources = document["Resources"].as_object().expect("resources").clone();
-    let all = resources.into_iter().filter(|(_, resource)| resource["Type"] == kind);
-    all.map(|(id, _)| id).collect()
+    let all = RESOURCES.iter().flat_map(|within| {
+        document.pointer(within).and_then(Value::as_object).into_iter().flatten()
+    });
+    let all = all.filter(|(_, resource)| resource["Type"] == kind);
+    all.map(|(id, _)| id.clone()).collect()
 }
 
 fn with(kind: &str, path: &str) -> Vec<String> {
@@ -361,16 +367,17 @@ fn an_alarm_that_would_never_ring_is_found() {
     let metric = "every_alarm_names_a_metric_that_is_emitted";
     for id in of_kind("AWS::CloudWatch::Alarm") {
         found_by(metric, &format!("{id}: a misspelt metric"), |document| {
-            at(document, &format!("{id}/Properties/Metrics/1/MetricStat/Metric"))["MetricName"] =
-                json!("SweepLag");
+            at(document, &format!("{id}/Properties"))["MetricName"] = json!("SweepLag");
         });
-        for property in ["AlarmActions", "OKActions", "TreatMissingData", "AlarmDescription"] {
+        for property in ["AlarmActions", "OKActions", "TreatMissingData", "Statistic"] {
             let path = format!("{id}/Properties/{property}");
             found_by(metric, &path, |document| remove(document, &path));
         }
-        let whole = format!("{id}/Properties");
         found_by("every_function_and_every_queue_is_watched", &id, |document| {
-            at(document, &whole)["Metrics"].as_array_mut().expect("a list").truncate(1);
+            document["Nested"]["watch.yaml"]["Resources"]
+                .as_object_mut()
+                .expect("resources")
+                .remove(&id);
         });
     }
     found_by("the_dashboard_names_metrics_that_are_emitted", "a misspelt metric", |document| {
@@ -394,6 +401,13 @@ fn parameters_names_and_builds_that_mislead_are_found() {
     found_by(described, "one that nothing uses", |document| {
         document["Parameters"]["Speed"] = parameters["LogLevel"].clone();
     });
+    let given = "every_parameter_of_a_nested_template_is_given";
+    let passed = document()["Resources"]["Watch"]["Properties"]["Parameters"].clone();
+    for name in passed.as_object().expect("parameters").keys() {
+        found_by(given, &format!("{name} is not given"), |document| {
+            remove(document, &format!("Watch/Properties/Parameters/{name}"));
+        });
+    }
     found_by("every_optional_parameter_has_an_example", "one more option", |document| {
         document["Parameters"]["Suffix"] = parameters["KmsKeyArn"].clone();
     });
@@ -457,7 +471,9 @@ fn whatever_is_taken_away_is_missed_or_need_not_be() {
     let whole = document();
     let mut all = Vec::new();
     paths(&whole["Globals"], "/Globals", &mut all);
-    paths(&whole["Resources"], "/Resources", &mut all);
+    for within in RESOURCES {
+        paths(whole.pointer(within).expect("resources"), within, &mut all);
+    }
     let mut survivors = Vec::new();
     for path in &all {
         let mut spoiled = whole.clone();
@@ -467,7 +483,7 @@ fn whatever_is_taken_away_is_missed_or_need_not_be() {
             Value::Array(items) => drop(items.remove(name.parse().expect("a number"))),
             _ => unreachable!("only objects and lists have something below"),
         }
-        let few = ["defaults", "all of it"];
+        let few = ["defaults", "all of it", "RefusePlainHttp = \"false\""];
         let spoiled = Template::under(spoiled, |set| few.contains(&set.name.as_str()));
         if checks::run(&spoiled).is_empty() && !nobody_misses(path) {
             survivors.push(path.as_str());

@@ -22,6 +22,11 @@ fn every_parameter_is_described_and_used() {
 }
 
 #[test]
+fn every_parameter_of_a_nested_template_is_given() {
+    holds(parameters::every_parameter_of_a_nested_template_is_given);
+}
+
+#[test]
 fn every_optional_parameter_has_an_example() {
     holds(parameters::every_optional_parameter_has_an_example);
 }

@@ -7,13 +7,7 @@ use crate::stack::list;
 use crate::{Finding, Stack, Template};
 
 /// The five functions.
-pub const FUNCTIONS: [Function; 5] = [
-    Function::Append,
-    Function::Prepare,
-    Function::Settle,
-    Function::TimerSweep,
-    Function::OutboxDispatch,
-];
+pub const FUNCTIONS: [Function; 5] = Function::ALL;
 
 /// Logical ids of the queues that take what a schedule or an asynchronous
 /// invocation gives up.
@@ -173,6 +167,10 @@ pub fn every_function_is_built_for_the_architecture_that_it_declares(
             }
             if function.attributes["Metadata"]["BuildMethod"] != "makefile" {
                 found.push(Finding::new(id, "nobody builds it"));
+            }
+            let version = &properties["Tags"]["everlog-version"];
+            if version != env!("CARGO_PKG_VERSION") {
+                found.push(Finding::new(id, format!("says that it is version {version}")));
             }
             let layers: Vec<&serde_json::Value> = list(&properties["Layers"]);
             if layers != stack.set.values.get("OtlpLayerArn").into_iter().collect::<Vec<_>>() {

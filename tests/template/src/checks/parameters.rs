@@ -48,6 +48,39 @@ pub fn every_parameter_is_described_and_used(template: &Template) -> Vec<Finding
     found
 }
 
+/// Parameters of a nested template: each described, used there, and given here.
+pub fn every_parameter_of_a_nested_template_is_given(template: &Template) -> Vec<Finding> {
+    let document = template.document();
+    let mut found = Vec::new();
+    for (location, nested) in document["Nested"].as_object().into_iter().flatten() {
+        let mut used = Vec::new();
+        for part in ["Conditions", "Resources"] {
+            references(&nested[part], &mut used);
+        }
+        let resources = document["Resources"].as_object().into_iter().flatten();
+        let here = resources.map(|(_, r)| &r["Properties"]).find(|p| p["Location"] == *location);
+        let given = here.and_then(|properties| properties["Parameters"].as_object());
+        for (name, parameter) in nested["Parameters"].as_object().into_iter().flatten() {
+            let at = format!("{location}: {name}");
+            if parameter["Description"].as_str().is_none_or(|text| text.len() < 20) {
+                found.push(Finding::new(&at, "is not described"));
+            }
+            if !used.contains(name) {
+                found.push(Finding::new(&at, "is used by nothing"));
+            }
+            if !given.is_some_and(|given| given.contains_key(name)) {
+                found.push(Finding::new(&at, "is not given"));
+            }
+        }
+        for name in given.into_iter().flatten().map(|(name, _)| name) {
+            if nested["Parameters"].get(name).is_none() {
+                found.push(Finding::new(location, format!("{name} is given and not declared")));
+            }
+        }
+    }
+    found
+}
+
 /// Names that `Ref` and `Sub` name.
 fn references(value: &Value, used: &mut Vec<String>) {
     match value {
@@ -114,7 +147,8 @@ pub fn every_name_carries_the_name_of_the_stack(template: &Template) -> Vec<Find
                     found.push(Finding::new(id, format!("{name} has no name that people would know")));
                 }
             }
-            let nameless = ["AWS::IAM::Role", "AWS::SQS::QueuePolicy"];
+            let nameless =
+                ["AWS::IAM::Role", "AWS::SQS::QueuePolicy", "AWS::Serverless::Application"];
             let has = NAMES.iter().any(|name| resource.properties[*name].is_string());
             if !has && !nameless.contains(&resource.kind.as_str()) {
                 found.push(Finding::new(id, "has no name that people would know"));

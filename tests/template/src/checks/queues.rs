@@ -22,7 +22,7 @@ fn is_defaults(stack: &Stack) -> bool {
 
 /// Those that another queue, a schedule or a function gives up to, and those
 /// that the functions themselves fill with what they gave up.
-fn takes_what_was_given_up(id: &str, queue: &Resource, stack: &Stack) -> bool {
+pub(super) fn takes_what_was_given_up(id: &str, queue: &Resource, stack: &Stack) -> bool {
     let target = |other: &Resource| {
         other.properties["RedrivePolicy"]["deadLetterTargetArn"].as_str() == queue.arn.as_deref()
     };
@@ -112,7 +112,8 @@ pub fn queues_are_of_the_kind_that_the_code_uses(template: &Template) -> Vec<Fin
     })
 }
 
-/// Every queue stands in a policy that refuses what comes without TLS.
+/// Every queue stands in a policy that refuses what comes without TLS, unless
+/// the user (an emulator) asks for none.
 pub fn every_queue_refuses_plain_http(template: &Template) -> Vec<Finding> {
     let refuses = |policy: &Resource| {
         policy.properties["PolicyDocument"]["Version"] == "2012-10-17"
@@ -126,14 +127,16 @@ pub fn every_queue_refuses_plain_http(template: &Template) -> Vec<Finding> {
         })
     };
     template.in_each_stack(|stack, found| {
+        let asked = stack.set.values.get("RefusePlainHttp").is_none_or(|value| value == "true");
         let policies = stack.of_kind("AWS::SQS::QueuePolicy").filter(|(_, policy)| refuses(policy));
         let covered: Vec<&str> = policies
             .flat_map(|(_, policy)| list(&policy.properties["Queues"]))
             .filter_map(|url| url.as_str())
             .collect();
         for (id, queue) in stack.queues() {
-            if !queue.reference.as_deref().is_some_and(|url| covered.contains(&url)) {
-                found.push(Finding::new(id, "takes what comes by plain HTTP"));
+            let refuses = queue.reference.as_deref().is_some_and(|url| covered.contains(&url));
+            if refuses != asked {
+                found.push(Finding::new(id, format!("refuses plain HTTP: {refuses}")));
             }
         }
     })

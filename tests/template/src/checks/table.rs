@@ -116,7 +116,7 @@ pub fn the_table_is_encrypted_protected_and_retained(template: &Template) -> Vec
                 }
             }
             let asked = |name: &str| {
-                stack.set.values.get(name).and_then(Value::as_str).unwrap_or("true").to_owned()
+                stack.set.values.get(name).is_none_or(|value| value == "true")
             };
             let properties = &table.properties;
             if properties["DeletionProtectionEnabled"] != asked("DeletionProtection") {

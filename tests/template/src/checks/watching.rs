@@ -1,11 +1,10 @@
 //! Alarms and the dashboard: what they name is emitted, and nothing is left
 //! unwatched.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::functions::FUNCTIONS;
+use super::queues::takes_what_was_given_up;
 use crate::parameters::STACK;
 use crate::stack::list;
 use crate::{Finding, Resource, Stack, Template};
@@ -31,7 +30,12 @@ const OF_AWS: [(&str, &[&str]); 3] = [
     ("AWS/Lambda", &["Duration", "Errors", "Throttles"]),
     (
         "AWS/DynamoDB",
-        &["ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits", "ThrottledRequests"],
+        &[
+            "ConsumedReadCapacityUnits",
+            "ConsumedWriteCapacityUnits",
+            "ReadThrottleEvents",
+            "WriteThrottleEvents",
+        ],
     ),
 ];
 
@@ -49,7 +53,6 @@ fn unknown(stack: &Stack, namespace: &str, name: &str, dimensions: &[(&str, &str
             "QueueName" => stack.queues().any(|(_, r)| is(r, "QueueName")),
             "FunctionName" => stack.functions().any(|(_, r)| is(r, "FunctionName")),
             "TableName" => stack.of_kind("AWS::DynamoDB::Table").any(|(_, r)| is(r, "TableName")),
-            "Operation" => ["PutItem", "UpdateItem", "Query", "GetItem"].contains(&dimension.1),
             "Fleet" => dimension.1 == STACK,
             "Function" => FUNCTIONS.iter().any(|function| function.name() == dimension.1),
             _ => false,
@@ -58,7 +61,7 @@ fn unknown(stack: &Stack, namespace: &str, name: &str, dimensions: &[(&str, &str
     let wanted: &[&[&str]] = match namespace {
         "AWS/SQS" => &[&["QueueName"]],
         "AWS/Lambda" => &[&["FunctionName"]],
-        "AWS/DynamoDB" => &[&["TableName"], &["TableName", "Operation"]],
+        "AWS/DynamoDB" => &[&["TableName"]],
         _ => &[&["Fleet", "Function"]],
     };
     let names: Vec<&str> = dimensions.iter().map(|(name, _)| *name).collect();
@@ -74,28 +77,22 @@ fn dimensions(metric: &Value) -> Vec<(&str, &str)> {
     all.filter_map(|d| Some((d["Name"].as_str()?, d["Value"].as_str()?))).collect()
 }
 
-/// Each alarm's metrics exist, its expression covers all of them, and it tells
-/// the topic if there is one.
+/// Each alarm's metric exists, by a statistic over a minute; the alarm says
+/// what it means, and tells the topic if there is one.
 pub fn every_alarm_names_a_metric_that_is_emitted(template: &Template) -> Vec<Finding> {
     template.in_each_stack(|stack, found| {
         for (id, alarm) in stack.of_kind("AWS::CloudWatch::Alarm") {
-            let metrics = list(&alarm.properties["Metrics"]);
-            let shown = metrics.iter().filter(|metric| metric["ReturnData"] == true);
-            let shown: Vec<&str> = shown.filter_map(|m| m["Expression"].as_str()).collect();
-            if !matches!(shown.as_slice(), ["SUM(METRICS())" | "MAX(METRICS())"]) {
-                found.push(Finding::new(id, format!("judges {shown:?}")));
+            let text = |name: &str| alarm.properties[name].as_str().unwrap_or_default();
+            let (namespace, name) = (text("Namespace"), text("MetricName"));
+            let why = unknown(stack, namespace, name, &dimensions(&alarm.properties));
+            found.extend(why.map(|why| Finding::new(id, why)));
+            if !["Maximum", "Sum"].contains(&text("Statistic")) || alarm.number("Period") != Some(60)
+            {
+                found.push(Finding::new(id, "judges by no statistic over a minute"));
             }
-            let raw = metrics.iter().filter(|metric| metric["ReturnData"] == false);
-            let raw: Vec<&Value> = raw.map(|metric| &metric["MetricStat"]["Metric"]).collect();
-            if raw.is_empty() || raw.len() > 9 || raw.len() + 1 != metrics.len() {
-                found.push(Finding::new(id, format!("takes {} metrics", metrics.len())));
-            }
-            found.extend(judged(alarm).map(|why| Finding::new(id, why)));
-            for metric in raw {
-                let text = |name: &str| metric[name].as_str().unwrap_or_default();
-                let (namespace, name) = (text("Namespace"), text("MetricName"));
-                let why = unknown(stack, namespace, name, &dimensions(metric));
-                found.extend(why.map(|why| Finding::new(id, why)));
+            let rings = (alarm.number("Threshold"), alarm.number("EvaluationPeriods"));
+            if matches!(rings, (None, _) | (_, None | Some(0))) {
+                found.push(Finding::new(id, format!("rings at {rings:?}")));
             }
             let topic = stack.set.values.get("AlarmTopicArn");
             for actions in ["AlarmActions", "OKActions"] {
@@ -103,53 +100,31 @@ pub fn every_alarm_names_a_metric_that_is_emitted(template: &Template) -> Vec<Fi
                     found.push(Finding::new(id, format!("{actions} do not tell the topic alone")));
                 }
             }
-            let missing = &alarm.properties["TreatMissingData"];
             // A sweep that does not run emits nothing: that is what must be heard.
-            let wanted = if id == "SweepLagAlarm" { "breaching" } else { "notBreaching" };
-            if missing != wanted || alarm.properties["ComparisonOperator"] != "GreaterThanThreshold"
+            let wanted = if name == "SweepLagMs" { "breaching" } else { "notBreaching" };
+            if text("TreatMissingData") != wanted
+                || text("ComparisonOperator") != "GreaterThanThreshold"
             {
-                found.push(Finding::new(id, format!("takes what is missing for {missing}")));
+                found.push(Finding::new(id, "takes what is missing for something else"));
             }
-            if alarm.properties["AlarmDescription"].as_str().is_none_or(|text| text.len() < 30) {
+            if text("AlarmDescription").len() < 30 {
                 found.push(Finding::new(id, "does not say what it means"));
             }
         }
     })
 }
 
-/// What an alarm's numbers leave open: each metric by an id of its own, over a
-/// minute, by a statistic; when it rings.
-fn judged(alarm: &Resource) -> Option<String> {
-    let metrics = list(&alarm.properties["Metrics"]);
-    let ids: BTreeSet<&str> = metrics.iter().filter_map(|m| m["Id"].as_str()).collect();
-    if ids.len() != metrics.len() {
-        return Some("two metrics have one id, or one has none".into());
-    }
-    let stats = metrics.iter().map(|metric| &metric["MetricStat"]).filter(|stat| !stat.is_null());
-    for stat in stats {
-        let known = ["Maximum", "Sum"].iter().any(|name| stat["Stat"] == *name);
-        if !known || stat["Period"] != 60 {
-            return Some(format!("{} over {} s", stat["Stat"], stat["Period"]));
-        }
-    }
-    let rings = (alarm.number("Threshold"), alarm.number("EvaluationPeriods"));
-    matches!(rings, (None, _) | (_, None | Some(0))).then(|| format!("rings at {rings:?}"))
-}
-
-/// Metrics of an alarm or of all alarms on this resource.
+/// Whether an alarm has this metric of this thing.
 fn watched(stack: &Stack, metric: &str, dimension: &str, value: Option<&str>) -> bool {
     stack.of_kind("AWS::CloudWatch::Alarm").any(|(_, alarm)| {
-        list(&alarm.properties["Metrics"]).iter().any(|m| {
-            let m = &m["MetricStat"]["Metric"];
-            m["MetricName"] == metric
-                && dimensions(m).iter().any(|(n, v)| *n == dimension && Some(*v) == value)
-        })
+        let of = |(name, of): &(&str, &str)| *name == dimension && Some(*of) == value;
+        alarm.properties["MetricName"] == metric && dimensions(&alarm.properties).iter().any(of)
     })
 }
 
 /// Errors and throttles of every function, the age of what waits for it, and
-/// what lies where things are given up to. Schedule events are left out: a
-/// sweep that does not run is heard by its lag.
+/// what lies where things are given up to; the lag of the sweep; and throttles
+/// of the table.
 pub fn every_function_and_every_queue_is_watched(template: &Template) -> Vec<Finding> {
     template.in_each_stack(|stack, found| {
         for (id, function) in stack.functions() {
@@ -167,30 +142,24 @@ pub fn every_function_and_every_queue_is_watched(template: &Template) -> Vec<Fin
                 }
             }
         }
-        let given_up = [everlog::config::DEAD_LETTER, everlog::config::QUARANTINE];
         for (id, queue) in stack.queues() {
-            let redriven_to = stack.queues().any(|(_, other)| {
-                let policy = &other.properties["RedrivePolicy"];
-                policy["deadLetterTargetArn"].as_str() == queue.arn.as_deref()
-            });
-            let logical = queue.arn.as_deref().and_then(|arn| stack.logical_name(arn));
-            let logical = logical.is_some_and(|name| given_up.contains(&name.as_str()));
             let name = queue.properties["QueueName"].as_str();
             let metric = "ApproximateNumberOfMessagesVisible";
-            if (redriven_to || logical) && !watched(stack, metric, "QueueName", name) {
+            if takes_what_was_given_up(id, queue, stack)
+                && !watched(stack, metric, "QueueName", name) {
                 found.push(Finding::new(id, "no alarm on what lies in it"));
-            }
-        }
-        for operation in ["PutItem", "UpdateItem", "Query", "GetItem"] {
-            if !watched(stack, "ThrottledRequests", "Operation", Some(operation)) {
-                found.push(Finding::new("Resources", format!("no alarm on throttled {operation}")));
             }
         }
         let lag = watched(stack, "SweepLagMs", "Function", Some("timer-sweep"));
         let table = stack.of_kind("AWS::DynamoDB::Table").next();
         let table = table.and_then(|(_, table)| table.properties["TableName"].as_str());
-        if !lag || !watched(stack, "ThrottledRequests", "TableName", table) {
-            found.push(Finding::new("Resources", "no alarm on the sweep's lag or the table"));
+        if !lag {
+            found.push(Finding::new("Resources", "no alarm on the lag of the sweep"));
+        }
+        for metric in ["ReadThrottleEvents", "WriteThrottleEvents"] {
+            if !watched(stack, metric, "TableName", table) {
+                found.push(Finding::new("Resources", format!("no alarm on {metric}")));
+            }
         }
     })
 }
