@@ -56,8 +56,8 @@ checks! {
 /// What is wrong with a template, by check.
 #[must_use]
 pub fn run(template: &Template) -> Vec<(&'static str, Finding)> {
-    let all = ALL.iter().flat_map(|(name, check)| {
-        check(template).into_iter().map(move |finding| (*name, finding))
-    });
+    let all = ALL
+        .iter()
+        .flat_map(|(name, check)| check(template).into_iter().map(move |finding| (*name, finding)));
     all.collect()
 }

@@ -55,9 +55,7 @@ fn long_form(yaml: Yaml) -> Result<Value, String> {
     Ok(match yaml {
         Yaml::Null => Value::Null,
         Yaml::Bool(value) => Value::Bool(value),
-        Yaml::Number(number) => {
-            serde_json::to_value(number).map_err(|error| error.to_string())?
-        }
+        Yaml::Number(number) => serde_json::to_value(number).map_err(|error| error.to_string())?,
         Yaml::String(text) => Value::String(text),
         Yaml::Sequence(items) => {
             Value::Array(items.into_iter().map(long_form).collect::<Result<_, _>>()?)

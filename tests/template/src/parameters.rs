@@ -17,7 +17,8 @@ pub const ACCOUNT: &str = "123456789012";
 pub const STACK: &str = "some-stack";
 
 /// The key of the user's own.
-pub const KEY: &str = "arn:aws:kms:eu-central-2:123456789012:key/0f0e0d0c-aaaa-bbbb-cccc-000000000001";
+pub const KEY: &str =
+    "arn:aws:kms:eu-central-2:123456789012:key/0f0e0d0c-aaaa-bbbb-cccc-000000000001";
 /// Logical name of the additional queue.
 pub const EXTRA: &str = "extra";
 /// ARN of the additional queue.
@@ -35,13 +36,12 @@ pub struct ParameterSet {
 /// Values for what is empty by default, by what they are for.
 #[must_use]
 pub fn examples() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
-    let url = format!("\"{EXTRA}\":\"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/somebody-elses-tasks\"");
+    let url = format!(
+        "\"{EXTRA}\":\"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/somebody-elses-tasks\""
+    );
     vec![
         ("a key", vec![("KmsKeyArn", json!(KEY))]),
-        (
-            "extra queues",
-            vec![("ExtraQueues", json!(url)), ("ExtraQueueArns", json!([EXTRA_ARN]))],
-        ),
+        ("extra queues", vec![("ExtraQueues", json!(url)), ("ExtraQueueArns", json!([EXTRA_ARN]))]),
         ("a topic", vec![("AlarmTopicArn", json!("arn:aws:sns:eu-central-2:123456789012:calls"))]),
         ("traces", vec![("OtlpEndpoint", json!("http://localhost:4318"))]),
         (

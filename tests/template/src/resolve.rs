@@ -106,9 +106,8 @@ impl Scope<'_> {
     fn attribute(&self, target: &str, attribute: &str) -> Result<Value, String> {
         let (kind, properties) = self.resource(target)?;
         let name = |property: &str| self.text(&properties[property]);
-        let arn = |service: &str, rest: String| {
-            format!("arn:aws:{service}:{REGION}:{ACCOUNT}:{rest}")
-        };
+        let arn =
+            |service: &str, rest: String| format!("arn:aws:{service}:{REGION}:{ACCOUNT}:{rest}");
         Ok(Value::String(match (kind, attribute) {
             ("AWS::SQS::Queue", "Arn") => arn("sqs", name("QueueName")?),
             ("AWS::SQS::Queue", "QueueName") => name("QueueName")?,

@@ -242,7 +242,11 @@ fn an_environment_that_differs_from_what_the_code_reads_is_found() {
     found_by(check, "no queue for what is left over", spoil("\"outbox\":\"${OutboxQueue}\",", ""));
     found_by(check, "one more queue", spoil("\"wake\":", "\"wakes\":\"${WakeQueue}\",\"wake\":"));
     found_by(check, "no JSON", spoil("\"wake\":", "\"wake\""));
-    found_by("the_environment_is_what_the_code_reads", "no JSON", spoil("{\"append\"", "\"append\""));
+    found_by(
+        "the_environment_is_what_the_code_reads",
+        "no JSON",
+        spoil("{\"append\"", "\"append\""),
+    );
 }
 
 #[test]
@@ -328,10 +332,8 @@ fn a_permission_too_many_is_found() {
         }
     }
     found_by(exact, "the other index", |document| {
-        let statements = at(
-            document,
-            "TimerSweepRole/Properties/Policies/0/PolicyDocument/Statement",
-        );
+        let statements =
+            at(document, "TimerSweepRole/Properties/Policies/0/PolicyDocument/Statement");
         statements.as_array_mut().expect("statements").push(json!({
             "Effect": "Allow", "Action": "dynamodb:Query",
             "Resource": { "Fn::Sub": "${Table.Arn}/index/lists" },
@@ -438,7 +440,9 @@ fn parameters_names_and_builds_that_mislead_are_found() {
 /// Every path below a value.
 fn paths(value: &Value, here: &str, all: &mut Vec<String>) {
     let below: Vec<(String, &Value)> = match value {
-        Value::Object(fields) => fields.iter().map(|(name, v)| (name.replace('/', "~1"), v)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, v)| (name.replace('/', "~1"), v)).collect()
+        }
         Value::Array(items) => items.iter().enumerate().map(|(n, v)| (n.to_string(), v)).collect(),
         _ => Vec::new(),
     };

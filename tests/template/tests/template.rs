@@ -1,9 +1,9 @@
 //! `infra/template.yaml` under every set of parameters: one test a check.
 
+use everlog_template_tests::Template;
 use everlog_template_tests::checks::{
     self, Check, environment, functions, parameters, permissions, queues, table, watching,
 };
-use everlog_template_tests::Template;
 
 fn holds(check: Check) {
     let found = check(&Template::of_the_repository());

@@ -97,7 +97,8 @@ pub fn the_environment_is_what_the_code_reads(template: &Template) -> Vec<Findin
                     found.push(Finding::new(id, format!("{name} is set to {value}")));
                 }
             }
-            let table = stack.of_kind("AWS::DynamoDB::Table").find_map(|(_, t)| t.reference.clone());
+            let table =
+                stack.of_kind("AWS::DynamoDB::Table").find_map(|(_, t)| t.reference.clone());
             let parameter = |name: &str| Some(stack.set.values.get(name)?.as_str()?.to_owned());
             let traced = parameter("OtlpEndpoint");
             let service = traced.is_some().then(|| STACK.to_owned());
@@ -132,8 +133,7 @@ pub fn queues_are_those_that_the_code_names(template: &Template) -> Vec<Finding>
         [APPEND, PREPARE, SETTLE, WAKE, OUTBOX, DEAD_LETTER, QUARANTINE, TASK_QUEUE, "replies"];
     template.in_each_stack(|stack, found| {
         let extra = stack.set.values.contains_key("ExtraQueues");
-        let wanted: BTreeSet<&str> =
-            wanted.iter().copied().chain(extra.then_some(EXTRA)).collect();
+        let wanted: BTreeSet<&str> = wanted.iter().copied().chain(extra.then_some(EXTRA)).collect();
         for (id, function) in stack.functions() {
             let told = variable(function, "EVERLOG_QUEUES").unwrap_or_default();
             let told: Value = serde_json::from_str(&told).unwrap_or_default();

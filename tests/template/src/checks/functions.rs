@@ -99,8 +99,7 @@ pub fn what_nobody_repeats_has_a_place_for_failures(template: &Template) -> Vec<
                     let what = "its asynchronous invocation has no place for failures";
                     found.push(Finding::new(id, what));
                 }
-                if invoked["MaximumRetryAttempts"] != 0
-                    || invoked["MaximumEventAgeInSeconds"] != 60
+                if invoked["MaximumRetryAttempts"] != 0 || invoked["MaximumEventAgeInSeconds"] != 60
                 {
                     found.push(Finding::new(id, format!("it is invoked late: {invoked}")));
                 }

@@ -144,7 +144,10 @@ pub fn every_name_carries_the_name_of_the_stack(template: &Template) -> Vec<Find
             let schedules = resource.properties["Events"].as_object().into_iter().flatten();
             for (name, event) in schedules.filter(|(_, event)| event["Type"] == "ScheduleV2") {
                 if !event["Properties"]["Name"].is_string() {
-                    found.push(Finding::new(id, format!("{name} has no name that people would know")));
+                    found.push(Finding::new(
+                        id,
+                        format!("{name} has no name that people would know"),
+                    ));
                 }
             }
             let nameless =

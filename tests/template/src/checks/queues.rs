@@ -117,14 +117,16 @@ pub fn queues_are_of_the_kind_that_the_code_uses(template: &Template) -> Vec<Fin
 pub fn every_queue_refuses_plain_http(template: &Template) -> Vec<Finding> {
     let refuses = |policy: &Resource| {
         policy.properties["PolicyDocument"]["Version"] == "2012-10-17"
-            && list(&policy.properties["PolicyDocument"]["Statement"]).into_iter().any(|statement| {
-            statement["Effect"] == "Deny"
-                && statement["Principal"] == "*"
-                && statement["Action"] == "sqs:*"
-                && statement["Resource"] == "*"
-                && statement["Condition"]
-                    == json!({ "Bool": { "aws:SecureTransport": "false" } })
-        })
+            && list(&policy.properties["PolicyDocument"]["Statement"]).into_iter().any(
+                |statement| {
+                    statement["Effect"] == "Deny"
+                        && statement["Principal"] == "*"
+                        && statement["Action"] == "sqs:*"
+                        && statement["Resource"] == "*"
+                        && statement["Condition"]
+                            == json!({ "Bool": { "aws:SecureTransport": "false" } })
+                },
+            )
     };
     template.in_each_stack(|stack, found| {
         let asked = stack.set.values.get("RefusePlainHttp").is_none_or(|value| value == "true");

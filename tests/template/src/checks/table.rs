@@ -14,7 +14,8 @@ fn keys(schema: &[KeySchemaElement]) -> Value {
 
 fn projection(projection: Option<&Projection>) -> Value {
     let Some(projection) = projection else { return Value::Null };
-    let mut out = json!({ "ProjectionType": projection.projection_type().map(|kind| kind.as_str()) });
+    let mut out =
+        json!({ "ProjectionType": projection.projection_type().map(|kind| kind.as_str()) });
     if !projection.non_key_attributes().is_empty() {
         out["NonKeyAttributes"] = json!(sorted(projection.non_key_attributes().to_vec()));
     }
@@ -115,9 +116,7 @@ pub fn the_table_is_encrypted_protected_and_retained(template: &Template) -> Vec
                     found.push(Finding::new(id, format!("{policy} loses all workflows")));
                 }
             }
-            let asked = |name: &str| {
-                stack.set.values.get(name).is_none_or(|value| value == "true")
-            };
+            let asked = |name: &str| stack.set.values.get(name).is_none_or(|value| value == "true");
             let properties = &table.properties;
             if properties["DeletionProtectionEnabled"] != asked("DeletionProtection") {
                 found.push(Finding::new(id, "deletion protection is not what was asked for"));

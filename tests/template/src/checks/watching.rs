@@ -40,7 +40,12 @@ const OF_AWS: [(&str, &[&str]); 3] = [
 ];
 
 /// Why nobody emits this metric, if so.
-fn unknown(stack: &Stack, namespace: &str, name: &str, dimensions: &[(&str, &str)]) -> Option<String> {
+fn unknown(
+    stack: &Stack,
+    namespace: &str,
+    name: &str,
+    dimensions: &[(&str, &str)],
+) -> Option<String> {
     let of_aws = OF_AWS.iter().find(|(known, _)| *known == namespace);
     let known = of_aws.map_or(&METRICS[..], |(_, names)| names);
     if !known.contains(&name) || (of_aws.is_none() && namespace != "Everlog") {
@@ -86,7 +91,8 @@ pub fn every_alarm_names_a_metric_that_is_emitted(template: &Template) -> Vec<Fi
             let (namespace, name) = (text("Namespace"), text("MetricName"));
             let why = unknown(stack, namespace, name, &dimensions(&alarm.properties));
             found.extend(why.map(|why| Finding::new(id, why)));
-            if !["Maximum", "Sum"].contains(&text("Statistic")) || alarm.number("Period") != Some(60)
+            if !["Maximum", "Sum"].contains(&text("Statistic"))
+                || alarm.number("Period") != Some(60)
             {
                 found.push(Finding::new(id, "judges by no statistic over a minute"));
             }
@@ -135,7 +141,9 @@ pub fn every_function_and_every_queue_is_watched(template: &Template) -> Vec<Fin
                 }
             }
             for (_, event) in Stack::events(function).filter(|(_, e)| e["Type"] == "SQS") {
-                let Some((queue, of)) = stack.by_arn(&event["Properties"]["Queue"]) else { continue };
+                let Some((queue, of)) = stack.by_arn(&event["Properties"]["Queue"]) else {
+                    continue;
+                };
                 let name = of.properties["QueueName"].as_str();
                 if !watched(stack, "ApproximateAgeOfOldestMessage", "QueueName", name) {
                     found.push(Finding::new(queue, "no alarm on its oldest message"));
@@ -146,7 +154,8 @@ pub fn every_function_and_every_queue_is_watched(template: &Template) -> Vec<Fin
             let name = queue.properties["QueueName"].as_str();
             let metric = "ApproximateNumberOfMessagesVisible";
             if takes_what_was_given_up(id, queue, stack)
-                && !watched(stack, metric, "QueueName", name) {
+                && !watched(stack, metric, "QueueName", name)
+            {
                 found.push(Finding::new(id, "no alarm on what lies in it"));
             }
         }

@@ -1,11 +1,9 @@
 //! What those beside the functions use: a caller, a worker, an operator.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use everlog::fleet::Function;
-use everlog::id::{DispatchKey, Namespace};
-use everlog::plan::compile;
+use everlog::id::Namespace;
 use everlog_local::transport;
 use everlog_testing::world::command;
 use serde_json::json;
@@ -13,21 +11,17 @@ use serde_json::json;
 use super::rig::{Notes, Rig, instance};
 use crate::Grant;
 
-/// What a caller's client uses that sends commands and uploads a large plan.
+/// What a caller's client uses that sends commands. Large plans travel in the
+/// start: `append` stores them.
 pub fn caller() -> BTreeSet<Grant> {
     super::in_paused_time(async {
         let (notes, world) = (Notes::default(), Rig::new(&Notes::default()).await.world);
-        let client = instance(&world.backend, notes.between("it", transport::direct(&world.backend)));
+        let client =
+            instance(&world.backend, notes.between("it", transport::direct(&world.backend)));
         let client = everlog_testing::World { observer: client.await, ..world };
         client.send(Function::Append, &command("s", "w", "start", json!({})), "s").await;
         let intent = json!({ "intent": { "node": "n", "type": "work" } });
         client.send(Function::Prepare, &command("p", "w", "prepare", intent), "p").await;
-        let tasks = (0..200).map(|n| json!({ "id": format!("task-{n}"), "input": format!("{n:050}") }));
-        let spec = json!({ "tasks": tasks.collect::<Vec<_>>() });
-        let plan = compile(&serde_json::from_value(spec).expect("a plan")).expect("a plan");
-        let seed = DispatchKey([7; 16]);
-        let put = client.observer.journal().put_plan("default#w", seed, &Arc::new(plan)).await;
-        put.expect("chunks");
         notes.used_by("it")
     })
 }
@@ -36,7 +30,8 @@ pub fn caller() -> BTreeSet<Grant> {
 pub fn worker() -> BTreeSet<Grant> {
     super::in_paused_time(async {
         let (notes, world) = (Notes::default(), Rig::new(&Notes::default()).await.world);
-        let client = instance(&world.backend, notes.between("it", transport::direct(&world.backend)));
+        let client =
+            instance(&world.backend, notes.between("it", transport::direct(&world.backend)));
         let client = everlog_testing::World { observer: client.await, ..world };
         let word = json!({ "namespace": "default", "workflow": "w", "id": "receipt" });
         client.send(Function::Settle, &word, "receipt").await;

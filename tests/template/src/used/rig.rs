@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{Used, needs};
+use crate::Grant;
 use crate::checks::functions::FUNCTIONS;
 use crate::parameters::EXTRA;
-use crate::Grant;
 
 /// Whether a request of a function gets no answer.
 type Trouble = Arc<dyn Fn(&Call) -> bool + Send + Sync>;
@@ -47,7 +47,8 @@ pub(super) fn logical(url: &str) -> String {
     use everlog::config::{APPEND, DEAD_LETTER, OUTBOX, PREPARE, QUARANTINE, SETTLE, WAKE};
     let names = [APPEND, PREPARE, SETTLE, WAKE, OUTBOX, DEAD_LETTER, QUARANTINE];
     let mut names = names.into_iter().chain(["replies", stack::TASK_QUEUE, EXTRA]);
-    let found = names.find(|name| stack::queue_url(name).rsplit('/').next() == url.rsplit('/').next());
+    let found =
+        names.find(|name| stack::queue_url(name).rsplit('/').next() == url.rsplit('/').next());
     found.unwrap_or_else(|| panic!("no queue has the address {url}")).to_owned()
 }
 

@@ -5,8 +5,8 @@ use everlog::fleet::Function;
 use everlog::fleet::Function::{Append, OutboxDispatch, Prepare, Settle, TimerSweep};
 use everlog_local::stack::queue_url;
 use everlog_local::transport::Call;
-use everlog_testing::world::{EPOCH, command};
 use everlog_testing::worker;
+use everlog_testing::world::{EPOCH, command};
 use serde_json::{Value, json};
 
 use super::Used;
