@@ -23,6 +23,7 @@ pub mod checks;
 mod document;
 pub mod parameters;
 mod resolve;
+pub mod spoil;
 mod stack;
 mod template;
 pub mod used;

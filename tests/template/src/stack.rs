@@ -13,6 +13,8 @@ pub struct Stack {
     pub set: ParameterSet,
     pub(crate) resources: BTreeMap<String, Resource>,
     pub(crate) outputs: Value,
+    /// Addresses of queues by logical name, as the functions are told.
+    pub(crate) addresses: BTreeMap<String, String>,
 }
 
 /// A resource of a stack.
@@ -123,9 +125,8 @@ impl Stack {
         self.resources().find(|(_, resource)| resource.arn.as_deref() == Some(arn))
     }
 
-    /// Addresses of queues by logical name, as the functions are told.
-    #[must_use]
-    pub fn addresses(&self) -> BTreeMap<String, String> {
+    /// Addresses of queues by logical name, as the first function is told.
+    pub(crate) fn told_addresses(&self) -> BTreeMap<String, String> {
         let mut functions = self.functions();
         let told = functions.find_map(|(_, function)| {
             let variables = &function.properties["Environment"]["Variables"];
@@ -139,8 +140,8 @@ impl Stack {
     pub fn logical_name(&self, arn: &str) -> Option<String> {
         let name = arn.strip_prefix(&format!("arn:aws:sqs:{REGION}:{ACCOUNT}:"))?;
         let address = format!("https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}");
-        let mut all = self.addresses().into_iter();
-        all.find_map(|(logical, url)| (url == address).then_some(logical))
+        let mut all = self.addresses.iter();
+        all.find_map(|(logical, url)| (*url == address).then(|| logical.clone()))
     }
 
     /// What an ARN of a policy is about.

@@ -87,13 +87,15 @@ impl Template {
 }
 
 fn stack(document: &Value, set: ParameterSet, unresolved: &mut Vec<Finding>) -> Stack {
-    let mut stack = Stack { set, resources: BTreeMap::new(), outputs: Value::Null };
+    let mut stack =
+        Stack { set, resources: BTreeMap::new(), outputs: Value::Null, addresses: BTreeMap::new() };
     let values = stack.set.values.clone();
     let scope = Scope { document, values: &values };
     add_resources(&scope, &mut stack, unresolved);
     let outputs = scope.value(&document["Outputs"]);
     let outputs = outputs.map_err(|why| unresolved.push(Finding::new("Outputs", why)));
     stack.outputs = outputs.unwrap_or_default().unwrap_or_default();
+    stack.addresses = stack.told_addresses();
     stack
 }
 

@@ -1,74 +1,9 @@
 //! The checks are shown templates in which something is wrong, and must find
-//! it: what a check does not miss, it does not hold.
-//!
-//! One test takes away or spoils one thing at a time and names the check that
-//! has to find it. The other takes away everything, one thing at a time, and
-//! lists what nobody misses, each with the reason why nobody has to.
+//! it: what a check does not miss, it does not hold. Each mutation names the
+//! check that has to find it.
 
-use std::collections::BTreeSet;
-
-use everlog_template_tests::{Template, checks, of_the_repository};
+use everlog_template_tests::spoil::{at, document, found_by, of_kind, remove, with};
 use serde_json::{Value, json};
-
-fn document() -> Value {
-    of_the_repository()
-}
-
-/// Where resources stand: in the template, and in the one that it nests.
-const RESOURCES: [&str; 2] = ["/Resources", "/Nested/watch.yaml/Resources"];
-
-/// The checks that find something.
-fn finders(document: Value) -> BTreeSet<&'static str> {
-    checks::run(&Template::new(document)).into_iter().map(|(check, _)| check).collect()
-}
-
-/// Spoils the document, and wants a check to find that.
-#[track_caller]
-fn found_by(check: &str, what: &str, spoil: impl FnOnce(&mut Value)) {
-    let mut spoiled = document();
-    spoil(&mut spoiled);
-    assert_ne!(spoiled, document(), "{what}: nothing was spoiled");
-    let finders = finders(spoiled);
-    println!("{what}: {finders:?}");
-    assert!(finders.contains(check), "{what}: {check} finds nothing; {finders:?} do");
-}
-
-/// The value at a path of the resources, which must be there.
-fn at<'a>(document: &'a mut Value, path: &str) -> &'a mut Value {
-    let whole = RESOURCES.map(|within| format!("{within}/{path}"));
-    let there = whole.iter().find(|whole| document.pointer(whole).is_some());
-    let there = there.unwrap_or_else(|| panic!("there is no {path}"));
-    document.pointer_mut(there).expect("it was there")
-}
-
-/// Takes away the field or item at a path.
-fn remove(document: &mut Value, path: &str) {
-    let (within, name) = path.rsplit_once('/').expect("a path");
-    match at(document, within) {
-        Value::Object(fields) => fields.remove(name).map(drop),
-        Value::Array(items) => name.parse().ok().map(|at: usize| drop(items.remove(at))),
-        other => panic!("nothing can be taken from {other}"),
-    }
-    .unwrap_or_else(|| panic!("there is no {path}"));
-}
-
-/// Logical ids of the resources of a type.
-fn of_kind(kind: &str) -> Vec<String> {
-    let document = document();
-    let all = RESOURCES.iter().flat_map(|within| {
-        document.pointer(within).and_then(Value::as_object).into_iter().flatten()
-    });
-    let all = all.filter(|(_, resource)| resource["Type"] == kind);
-    all.map(|(id, _)| id.clone()).collect()
-}
-
-fn with(kind: &str, path: &str) -> Vec<String> {
-    let document = document();
-    let has = |id: &String| document.pointer(&format!("/Resources/{id}/{path}")).is_some();
-    let all: Vec<String> = of_kind(kind).into_iter().filter(has).collect();
-    assert!(!all.is_empty(), "no {kind} has {path}");
-    all
-}
 
 const QUEUE: &str = "AWS::SQS::Queue";
 const FUNCTION: &str = "AWS::Serverless::Function";
@@ -435,64 +370,4 @@ fn parameters_names_and_builds_that_mislead_are_found() {
             remove(document, &format!("{id}/Properties/RetentionInDays"));
         });
     }
-}
-
-/// Every path below a value.
-fn paths(value: &Value, here: &str, all: &mut Vec<String>) {
-    let below: Vec<(String, &Value)> = match value {
-        Value::Object(fields) => {
-            fields.iter().map(|(name, v)| (name.replace('/', "~1"), v)).collect()
-        }
-        Value::Array(items) => items.iter().enumerate().map(|(n, v)| (n.to_string(), v)).collect(),
-        _ => Vec::new(),
-    };
-    for (name, value) in below {
-        let path = format!("{here}/{name}");
-        all.push(path.clone());
-        paths(value, &path, all);
-    }
-}
-
-/// What may go without a check finding it, and why: the beginning and the end
-/// of its path.
-const NOBODY_MISSES: [(&str, &str, &str); 7] = [
-    ("", "/Sid", "names a statement, for people"),
-    ("", "/Description", "for people"),
-    ("", "/Description/Fn::Sub", "for people"),
-    ("", "/Label", "for people"),
-    ("/Globals/Function/CodeUri", "", "`.` is what SAM assumes"),
-    ("/Globals/Function/MemorySize", "", "Lambda has a default; a matter of speed and price"),
-    ("", "/Fn::If/2/Ref", "what stands in place of nothing is nothing"),
-];
-
-fn nobody_misses(path: &str) -> bool {
-    let is = |(begin, end, _): &&(&str, &str, &str)| path.starts_with(begin) && path.ends_with(end);
-    NOBODY_MISSES.iter().any(|reason| is(&reason))
-}
-
-#[test]
-fn whatever_is_taken_away_is_missed_or_need_not_be() {
-    let whole = document();
-    let mut all = Vec::new();
-    paths(&whole["Globals"], "/Globals", &mut all);
-    for within in RESOURCES {
-        paths(whole.pointer(within).expect("resources"), within, &mut all);
-    }
-    let mut survivors = Vec::new();
-    for path in &all {
-        let mut spoiled = whole.clone();
-        let (within, name) = path.rsplit_once('/').expect("a path");
-        match spoiled.pointer_mut(within).expect("it is there") {
-            Value::Object(fields) => drop(fields.remove(&name.replace("~1", "/"))),
-            Value::Array(items) => drop(items.remove(name.parse().expect("a number"))),
-            _ => unreachable!("only objects and lists have something below"),
-        }
-        let few = ["defaults", "all of it", "RefusePlainHttp = \"false\""];
-        let spoiled = Template::under(spoiled, |set| few.contains(&set.name.as_str()));
-        if checks::run(&spoiled).is_empty() && !nobody_misses(path) {
-            survivors.push(path.as_str());
-        }
-    }
-    println!("{} things taken away", all.len());
-    assert!(survivors.is_empty(), "{} are not missed:\n{}", survivors.len(), survivors.join("\n"));
 }

@@ -9,6 +9,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use everlog::config::Config;
 use everlog_local::stack::TASK_QUEUE;
@@ -46,12 +47,15 @@ fn variable(function: &Resource, name: &str) -> Option<String> {
 
 /// Variables that the sources name as a whole literal.
 #[must_use]
-pub fn named_by_the_sources() -> BTreeSet<String> {
-    let mut named = BTreeSet::new();
-    for folder in SOURCES {
-        named_within(&in_repository(folder), &mut named);
-    }
-    named
+pub fn named_by_the_sources() -> &'static BTreeSet<String> {
+    static NAMED: OnceLock<BTreeSet<String>> = OnceLock::new();
+    NAMED.get_or_init(|| {
+        let mut named = BTreeSet::new();
+        for folder in SOURCES {
+            named_within(&in_repository(folder), &mut named);
+        }
+        named
+    })
 }
 
 fn named_within(path: &Path, named: &mut BTreeSet<String>) {
@@ -77,7 +81,7 @@ fn named_within(path: &Path, named: &mut BTreeSet<String>) {
 /// The names are equal in both directions, and the values make a configuration.
 pub fn the_environment_is_what_the_code_reads(template: &Template) -> Vec<Finding> {
     let mut set_somewhere: BTreeSet<String> = BTreeSet::new();
-    let mut read = named_by_the_sources();
+    let mut read = named_by_the_sources().clone();
     read.extend(BY_TELEMETRY.map(str::to_owned));
     let mut found = template.in_each_stack(|stack, found| {
         for (id, function) in stack.functions() {

@@ -1,5 +1,7 @@
 //! The table against the request that makes it where there is no template.
 
+use std::sync::OnceLock;
+
 use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Region};
 use aws_sdk_dynamodb::types::{KeySchemaElement, Projection};
 use serde_json::{Value, json};
@@ -86,7 +88,8 @@ fn declared(table: &Resource) -> Value {
 /// Field by field: keys, attribute types, indexes, projections, billing; no
 /// stream, no local index, no time to live.
 pub fn keys_and_indexes_are_those_of_the_journal(template: &Template) -> Vec<Finding> {
-    let wanted = wanted();
+    static WANTED: OnceLock<Value> = OnceLock::new();
+    let wanted = WANTED.get_or_init(wanted);
     template.in_each_stack(|stack, found| {
         let tables: Vec<_> = stack.of_kind("AWS::DynamoDB::Table").collect();
         let [(id, table)] = tables.as_slice() else {
