@@ -25,5 +25,6 @@ pub mod query;
 pub mod relay;
 pub mod state;
 pub mod time;
+pub mod worker;
 
 pub use answer::Rejection;
