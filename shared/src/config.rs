@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `EVERLOG_TABLE` | name of the table |
 //! | `EVERLOG_QUEUES` | JSON object: logical queue name → queue URL |
+//! | `EVERLOG_FLEET` | name of the deployment, for metrics; the table's where absent |
 //! | `EVERLOG_SCHEMA` | schema to write; the newest where absent |
 //!
 //! Messages name queues by logical names alone, so nobody can make the fleet
@@ -33,6 +34,8 @@ pub const QUARANTINE: &str = "quarantine";
 /// What the environment must say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
+    /// The deployment.
+    pub fleet: String,
     /// The table.
     pub table: String,
     /// Addresses of the queues.
@@ -86,7 +89,9 @@ impl Config {
                 })?
             }
         };
-        Ok(Self { table: need("EVERLOG_TABLE")?, queues, schema })
+        let table = need("EVERLOG_TABLE")?;
+        let fleet = need("EVERLOG_FLEET").unwrap_or_else(|_| table.clone());
+        Ok(Self { fleet, table, queues, schema })
     }
 }
 

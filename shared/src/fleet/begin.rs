@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::serve::{Incoming, Served, Work};
 use super::{Fleet, GiveBack};
@@ -44,7 +45,8 @@ impl Fleet {
             let next_start =
                 rest[1..].iter().position(|i| matches!(i.command.command, Verb::Start(_)));
             let rest = &rest[..next_start.map_or(rest.len(), |at| at + 1)];
-            match self.serve_rest(rest, arrived).await {
+            let span = rest[0].span.clone();
+            match self.serve_rest(rest, arrived).instrument(span).await {
                 Ok(more) => served.extend(more),
                 Err(why) => served.push(Err(why)),
             }
