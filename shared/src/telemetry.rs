@@ -133,34 +133,34 @@ impl Tally {
     }
 
     /// It happened `times` times.
-    pub(crate) fn add(&self, count: Count, times: usize) {
+    pub fn add(&self, count: Count, times: usize) {
         self.change(|n| n.counts[count as usize] += times as u64);
     }
 
     /// A command was refused.
-    pub(crate) fn rejected(&self, kind: &'static str) {
+    pub fn rejected(&self, kind: &'static str) {
         self.change(|n| *n.rejected.entry(kind).or_default() += 1);
     }
 
     /// So many were given back for this reason.
-    pub(crate) fn given_back(&self, reason: &'static str, times: usize) {
+    pub fn given_back(&self, reason: &'static str, times: usize) {
         if times > 0 {
             self.change(|n| *n.given_back.entry(reason).or_default() += times as u64);
         }
     }
 
     /// A command was answered after so many milliseconds.
-    pub(crate) fn answered_after(&self, ms: u64) {
+    pub fn answered_after(&self, ms: u64) {
         self.change(|n| n.command_ms.push(ms));
     }
 
     /// Something had been waiting for so many milliseconds.
-    pub(crate) fn waited(&self, ms: u64) {
+    pub fn waited(&self, ms: u64) {
         self.change(|n| n.oldest_ms = n.oldest_ms.max(Some(ms)));
     }
 
     /// A page of a sweep: its oldest alarm was so overdue, and all were woken.
-    pub(crate) fn swept(&self, lag_ms: u64, woken: usize) {
+    pub fn swept(&self, lag_ms: u64, woken: usize) {
         self.change(|n| {
             let swept = n.swept.get_or_insert_default();
             swept.lag_ms = swept.lag_ms.max(lag_ms);
