@@ -2,7 +2,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `EVERLOG_TABLE`, `EVERLOG_QUEUES`, `EVERLOG_SCHEMA` | see [`crate::config`] |
+//! | `EVERLOG_FLEET`, `EVERLOG_TABLE`, `EVERLOG_QUEUES`, `EVERLOG_SCHEMA` | see [`crate::config`] |
 //! | `AWS_REGION` | the region; Lambda sets it |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_SQS` | another address of one service, `http` or `https` |
 //! | `AWS_ENDPOINT_URL` | another address of both |
@@ -41,14 +41,14 @@ pub enum EnvironmentError {
 }
 
 impl Fleet {
-    /// The fleet that the environment describes, with an empty cache.
+    /// The fleet that the environment describes, with an empty cache: `config`
+    /// is what it says of Everlog.
     ///
     /// Sends no request. Reads the certificates that the machine trusts, once.
     ///
     /// # Errors
     /// [`EnvironmentError`] names the variable.
-    pub async fn from_env() -> Result<Self, EnvironmentError> {
-        let config = Config::from_env()?;
+    pub async fn from_env(config: Config) -> Result<Self, EnvironmentError> {
         let aws = sdk_config().await;
         if aws.region().is_none() {
             return Err(EnvironmentError::NoRegion);
