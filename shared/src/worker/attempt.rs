@@ -74,7 +74,7 @@ impl Worker {
 
     /// Does the work of one dispatch; for those who have a task queue of
     /// another kind than SQS. A dispatch that this worker is at, or ended less
-    /// than a minute ago, is not begun.
+    /// than five minutes ago, is not begun.
     pub async fn perform(&self, dispatch: Dispatch, deadline: &Deadline) -> Fate {
         let ours = match self.underway.begin(dispatch.dispatch_key) {
             Turn::Ours(ours) => ours,
@@ -112,6 +112,10 @@ impl Worker {
         let begun = Instant::now();
         let taken = AtomicBool::new(false);
         if self.asks_for_receipt(&dispatch) {
+            // With a receipt it would have to end here; another invocation has more time.
+            if deadline.is_late() {
+                return Fate::Again(Duration::ZERO);
+            }
             let receipt = Verb::Receipt(self.evidence(&dispatch));
             match self.tell(&dispatch, receipt, RECEIPT_PATIENCE).await {
                 Some(Directive::Proceed) => taken.store(true, Ordering::Relaxed),
@@ -233,12 +237,12 @@ impl Worker {
     }
 
     /// A third of what the task allows. A task that allows anything has
-    /// [`SILENCE`], or half of the time that there is: what is cut off without
-    /// a receipt then had less than half, and may fit the next time.
+    /// [`SILENCE`], or half of an invocation: what is cut off without a receipt
+    /// had less than half of one, and may fit the next time.
     fn beat_every(&self, dispatch: &Dispatch, deadline: &Deadline) -> Duration {
         let asked = dispatch.timeouts.heartbeat_ms.map(|ms| Duration::from_millis(ms / 3));
-        let left = deadline.time().map(|at| at.saturating_duration_since(Instant::now()) / 2);
-        asked.unwrap_or(SILENCE).min(SILENCE).min(left.unwrap_or(SILENCE)).max(BEAT_MIN)
+        let half = deadline.half().unwrap_or(SILENCE);
+        asked.unwrap_or(SILENCE).min(SILENCE).min(half).max(BEAT_MIN)
     }
 }
 

@@ -13,24 +13,27 @@ use tokio::time::Instant;
 pub struct Deadline {
     at: watch::Receiver<Option<Instant>>,
     reserve: Duration,
+    /// Half of what there was at first, if that was known.
+    half: Option<Duration>,
 }
 
 impl Deadline {
     /// None, for ever.
     #[must_use]
     pub fn never() -> Self {
-        Self { at: watch::channel(None).1, reserve: Duration::ZERO }
+        Self { at: watch::channel(None).1, reserve: Duration::ZERO, half: None }
     }
 
     /// At a given time; what must be said afterwards has `reserve`.
     pub(super) fn at(at: Instant, reserve: Duration) -> Self {
-        Self { at: watch::channel(Some(at)).1, reserve }
+        let half = at.saturating_duration_since(Instant::now()) / 2;
+        Self { at: watch::channel(Some(at)).1, reserve, half: Some(half) }
     }
 
     /// None so far; the sender sets it.
     pub(super) fn open(reserve: Duration) -> (watch::Sender<Option<Instant>>, Self) {
         let (set, at) = watch::channel(None);
-        (set, Self { at, reserve })
+        (set, Self { at, reserve, half: None })
     }
 
     /// The time, if it is known.
@@ -56,6 +59,17 @@ impl Deadline {
     /// Whether it is over.
     pub(super) fn is_over(&self) -> bool {
         self.time().is_some_and(|at| at <= Instant::now())
+    }
+
+    /// Half of the time that an invocation has; `None` where nothing bounds it.
+    pub(super) fn half(&self) -> Option<Duration> {
+        self.half
+    }
+
+    /// Whether less than half of an invocation is left.
+    pub(super) fn is_late(&self) -> bool {
+        let left = self.time().map(|at| at.saturating_duration_since(Instant::now()));
+        self.half.zip(left).is_some_and(|(half, left)| left < half)
     }
 
     /// Waits for it.

@@ -1,10 +1,10 @@
 //! The dispatches that a worker is at, or was a moment ago.
 //!
 //! A dispatch may come twice. Across processes the receipt tells; within one
-//! this does, without a write. It is a courtesy: after a minute, or in another
-//! process, the same attempt may be performed again.
+//! this does, without a write. It is a courtesy: after five minutes, or in
+//! another process, the same attempt may be performed again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,14 +12,23 @@ use tokio::time::Instant;
 
 use crate::id::DispatchKey;
 
-/// How long a finished attempt is remembered: longer than its settle needs.
-const REMEMBER: Duration = Duration::from_secs(60);
-/// Finished attempts that are remembered at most.
-const REMEMBERED_MAX: usize = 10_000;
+/// How long a finished attempt is remembered: longer than its settle needs, and
+/// than a second copy stays hidden.
+const REMEMBER: Duration = Duration::from_secs(300);
+/// Finished attempts that are remembered at most: a few megabytes.
+const REMEMBERED_MAX: usize = 50_000;
 
-/// Attempts by key; finished ones with when.
+/// Attempts by key.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Underway(Arc<Mutex<HashMap<DispatchKey, Option<Instant>>>>);
+pub(super) struct Underway(Arc<Mutex<Attempts>>);
+
+#[derive(Debug, Default)]
+struct Attempts {
+    /// Whether it finished.
+    known: HashMap<DispatchKey, bool>,
+    /// Finished ones, the oldest first.
+    finished: VecDeque<(Instant, DispatchKey)>,
+}
 
 /// Whether an attempt may begin.
 pub(super) enum Turn {
@@ -43,16 +52,27 @@ impl Underway {
     pub(super) fn begin(&self, key: DispatchKey) -> Turn {
         let ours = || Turn::Ours(Ours { underway: self.clone(), key, finished: false });
         let Ok(mut attempts) = self.0.lock() else { return ours() };
-        match attempts.get(&key) {
-            Some(None) => return Turn::Running,
-            Some(Some(finished)) if finished.elapsed() < REMEMBER => return Turn::Finished,
-            _ => {}
+        attempts.forget();
+        match attempts.known.get(&key) {
+            Some(false) => return Turn::Running,
+            Some(true) => return Turn::Finished,
+            None => {}
         }
-        if attempts.len() >= REMEMBERED_MAX {
-            attempts.retain(|_, at| at.is_none_or(|finished| finished.elapsed() < REMEMBER));
-        }
-        attempts.insert(key, None);
+        attempts.known.insert(key, false);
         ours()
+    }
+}
+
+impl Attempts {
+    /// Forgets what finished long ago; each is looked at once.
+    fn forget(&mut self) {
+        while let Some(&(at, key)) = self.finished.front() {
+            if at.elapsed() < REMEMBER && self.finished.len() <= REMEMBERED_MAX {
+                return;
+            }
+            self.finished.pop_front();
+            self.known.remove(&key);
+        }
     }
 }
 
@@ -67,9 +87,14 @@ impl Drop for Ours {
     fn drop(&mut self) {
         let Ok(mut attempts) = self.underway.0.lock() else { return };
         match self.finished {
-            true => attempts.insert(self.key, Some(Instant::now())),
-            false => attempts.remove(&self.key),
-        };
+            true => {
+                attempts.known.insert(self.key, true);
+                attempts.finished.push_back((Instant::now(), self.key));
+            }
+            false => {
+                attempts.known.remove(&self.key);
+            }
+        }
     }
 }
 
