@@ -134,7 +134,7 @@ class Worker:
             if task.stop == "stop":
                 raise NoOutcome("the attempt is over") from None
             if task.has_receipt:  # nobody else may take it up
-                return wire.failed("worker-stopped", "the worker was told to end")
+                return wire.failed("out-of-time", "the worker was told to end")
             raise NoOutcome("given back", give_back=True) from None
         except Exception as error:  # a fault of the task is its failure, not the worker's
             log.exception("%s", dispatch["node"])
