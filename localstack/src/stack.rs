@@ -74,7 +74,8 @@ impl Stack {
                 let http = transport::client(transport::direct(&backend), Clock::System);
                 let queues = all_queues(task_queues);
                 let observer = self::fleet(http, "http://aws.local", Clock::System, queues);
-                let address = crate::server::serve(backend.clone()).await.map_err(fault)?;
+                let address =
+                    crate::server::serve(backend.clone(), fleet.clone()).await.map_err(fault)?;
                 lock.announce(address).map_err(fault)?;
                 Ok(Self { fleet, observer, backend: Some(backend), _lock: Some(lock) })
             }
