@@ -17,12 +17,8 @@ pub(super) const CASES: &[Case<Bench>] = &[
     case!(a_refused_condition_hands_back_the_whole_old_item),
 ];
 
-const DIGITS: Fact = Fact {
-    what: "38 digits of a number come back",
-    aws: "exact",
-    except: &[],
-    note: "",
-};
+const DIGITS: Fact =
+    Fact { what: "38 digits of a number come back", aws: "exact", except: &[], note: "" };
 
 const SIZE_CODE: Fact = Fact {
     what: "error of an item one byte above 400 KiB",
@@ -127,8 +123,9 @@ async fn a_refused_condition_hands_back_the_whole_old_item(bench: Bench) {
     let refused = put(&bench, "x", "body", new).send().await.expect_err("it is taken");
     let refused = refused.into_service_error();
     assert_eq!(refused.code(), Some("ConditionalCheckFailedException"));
-    let aws_sdk_dynamodb::operation::put_item::PutItemError::ConditionalCheckFailedException(failed) =
-        refused
+    let aws_sdk_dynamodb::operation::put_item::PutItemError::ConditionalCheckFailedException(
+        failed,
+    ) = refused
     else {
         panic!("{refused:?}")
     };

@@ -2,14 +2,14 @@
 
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::{
-    BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry,
-    SendMessageBatchRequestEntry,
+    BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry,
+    DeleteMessageBatchRequestEntry, SendMessageBatchRequestEntry,
 };
 
 use crate::bench::Bench;
-use crate::queue::{Queue, answered, bodies, code, handle};
 use crate::case::{Case, case};
 use crate::fact::Fact;
+use crate::queue::{Queue, answered, bodies, code, handle};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_batch_is_sent_in_order),
@@ -37,20 +37,14 @@ const DELAYED_ENTRY: Fact = Fact::alike(
 );
 const TWICE: Fact = Fact::alike("a FIFO batch of two with one deduplication id", "one message");
 const MEBIBYTE: Fact = Fact::alike("a batch of 1,048,576 bytes", "accepted");
-const MORE: Fact = Fact::alike(
-    "a batch of 1,048,577 bytes",
-    "AWS.SimpleQueueService.BatchRequestTooLong",
-);
+const MORE: Fact =
+    Fact::alike("a batch of 1,048,577 bytes", "AWS.SimpleQueueService.BatchRequestTooLong");
 const EMPTY: Fact =
     Fact::alike("a batch without entries", "AWS.SimpleQueueService.EmptyBatchRequest");
-const MANY: Fact = Fact::alike(
-    "a batch of eleven",
-    "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
-);
-const SAME_IDS: Fact = Fact::alike(
-    "a batch with an id twice",
-    "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",
-);
+const MANY: Fact =
+    Fact::alike("a batch of eleven", "AWS.SimpleQueueService.TooManyEntriesInBatchRequest");
+const SAME_IDS: Fact =
+    Fact::alike("a batch with an id twice", "AWS.SimpleQueueService.BatchEntryIdsNotDistinct");
 const WRONG_ID: Fact =
     Fact::alike("a batch with the id \"a.b\"", "AWS.SimpleQueueService.InvalidBatchEntryId");
 const LONG_ID: Fact = Fact::alike(

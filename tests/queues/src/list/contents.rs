@@ -5,9 +5,9 @@ use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::MessageAttributeValue;
 
 use crate::bench::Bench;
-use crate::queue::code;
 use crate::case::{Case, case};
 use crate::fact::Fact;
+use crate::queue::code;
 
 pub(super) const CASES: &[Case] = &[
     case!(a_body_of_a_mebibyte_is_carried_and_a_byte_more_refused, MEBIBYTE, MORE),
@@ -22,10 +22,8 @@ pub(super) const CASES: &[Case] = &[
 
 const MEBIBYTE: Fact = Fact::alike("a body of 1,048,576 bytes", "accepted");
 const MORE: Fact = Fact::alike("a body of 1,048,577 bytes", "InvalidParameterValue");
-const BYTES: Fact = Fact::alike(
-    "a body of 513 umlauts where 1,024 bytes are the limit",
-    "InvalidParameterValue",
-);
+const BYTES: Fact =
+    Fact::alike("a body of 513 umlauts where 1,024 bytes are the limit", "InvalidParameterValue");
 const ATTRIBUTES: Fact = Fact::alike(
     "a body of 1,011 bytes and 14 of attributes where 1,024 are the limit",
     "InvalidParameterValue",
@@ -71,9 +69,7 @@ async fn size_counts_bytes_and_attributes(bench: Bench) {
 
 async fn characters_outside_the_set_are_refused(bench: Bench) {
     let queue = bench.standard(&[]).await;
-    for (fact, character) in
-        [(&NUL, '\u{0}'), (&BACKSPACE, '\u{8}'), (&NONCHARACTER, '\u{fffe}')]
-    {
+    for (fact, character) in [(&NUL, '\u{0}'), (&BACKSPACE, '\u{8}'), (&NONCHARACTER, '\u{fffe}')] {
         bench.seen.fact(fact, code(queue.try_send(format!("a{character}b"), plain).await));
     }
 }

@@ -3,9 +3,9 @@
 use aws_sdk_sqs::types::{MessageSystemAttributeName, QueueAttributeName};
 
 use crate::bench::Bench;
-use crate::queue::{Queue, bodies, code, receives, system};
 use crate::case::{Case, case};
 use crate::fact::Fact;
+use crate::queue::{Queue, bodies, code, receives, system};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_receive_beyond_the_count_moves_the_message, MOVED_AFTER, COUNT, SOURCE),

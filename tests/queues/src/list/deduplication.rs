@@ -1,9 +1,9 @@
 //! Deduplication of sends to FIFO queues.
 
 use crate::bench::Bench;
-use crate::queue::{Queue, bodies, code};
 use crate::case::{Case, case};
 use crate::fact::Fact;
+use crate::queue::{Queue, bodies, code};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_duplicate_is_answered_with_the_first_message),
@@ -15,24 +15,18 @@ pub(super) const CASES: &[Case] = &[
     case!(a_refused_send_is_not_remembered),
 ];
 
-const ACROSS: Fact =
-    Fact::alike("the same deduplication id in another group", "one message");
-const WITHIN: Fact = Fact::alike(
-    "the same deduplication id in another group, scope messageGroup",
-    "two messages",
-);
-const NO_ID: Fact = Fact::alike(
-    "a send to a FIFO queue without a deduplication id",
-    "InvalidParameterValue",
-);
+const ACROSS: Fact = Fact::alike("the same deduplication id in another group", "one message");
+const WITHIN: Fact =
+    Fact::alike("the same deduplication id in another group, scope messageGroup", "two messages");
+const NO_ID: Fact =
+    Fact::alike("a send to a FIFO queue without a deduplication id", "InvalidParameterValue");
 const ON_STANDARD: Fact =
     Fact::alike("a deduplication id on a standard queue", "InvalidParameterValue");
 
 async fn a_duplicate_is_answered_with_the_first_message(bench: Bench) {
     let queue = bench.fifo(&[]).await;
     let send = async |body: &str| {
-        let sent =
-            queue.try_send(body, |m| m.message_group_id("g").message_deduplication_id("1"));
+        let sent = queue.try_send(body, |m| m.message_group_id("g").message_deduplication_id("1"));
         sent.await.expect("accepted")
     };
     let (first, second) = (send("a").await, send("b").await);

@@ -1,9 +1,9 @@
 //! Delays of messages and of queues.
 
 use crate::bench::Bench;
-use crate::queue::{bodies, code, handle};
 use crate::case::{Case, case};
 use crate::fact::Fact;
+use crate::queue::{bodies, code, handle};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_delayed_message_is_hidden_until_its_delay_ends),
@@ -54,9 +54,8 @@ async fn a_delay_beyond_fifteen_minutes_is_refused(bench: Bench) {
 
 async fn a_fifo_queue_refuses_a_delay_per_message(bench: Bench) {
     let queue = bench.fifo(&[]).await;
-    let sent = queue.try_send("a", |m| {
-        m.message_group_id("g").message_deduplication_id("1").delay_seconds(2)
-    });
+    let sent = queue
+        .try_send("a", |m| m.message_group_id("g").message_deduplication_id("1").delay_seconds(2));
     bench.seen.fact(&FIFO_DELAY, code(sent.await));
 }
 

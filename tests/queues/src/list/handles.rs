@@ -1,9 +1,9 @@
 //! Receipt handles: current, stale, foreign and made up.
 
 use crate::bench::Bench;
-use crate::queue::{bodies, code, handle};
 use crate::case::{Case, case};
 use crate::fact::Fact;
+use crate::queue::{bodies, code, handle};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_deleted_message_never_comes_again),
@@ -24,8 +24,7 @@ const OLD_STANDARD: Fact =
     Fact::alike("a delete by a handle older than the last receive, standard queue", "kept");
 const EXPIRED: Fact =
     Fact::alike("a delete in a FIFO queue after the time-out", "InvalidParameterValue");
-const EXPIRED_KEEPS: Fact =
-    Fact::alike("what that delete does to the message", "kept");
+const EXPIRED_KEEPS: Fact = Fact::alike("what that delete does to the message", "kept");
 const OLD_FIFO: Fact =
     Fact::alike("a delete by a handle older than the last receive, FIFO queue", "kept");
 

@@ -3,9 +3,9 @@
 use tokio::task::JoinHandle;
 
 use crate::bench::Bench;
-use crate::queue::{Queue, code, handle};
 use crate::case::{Case, case};
 use crate::fact::Fact;
+use crate::queue::{Queue, code, handle};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_poll_of_an_empty_queue_ends_after_its_wait),

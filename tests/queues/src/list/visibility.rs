@@ -3,9 +3,9 @@
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 
 use crate::bench::Bench;
-use crate::queue::{bodies, code, handle, receives, system};
 use crate::case::{Case, case};
 use crate::fact::Fact;
+use crate::queue::{bodies, code, handle, receives, system};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_received_message_is_hidden_until_its_time_out),
