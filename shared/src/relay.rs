@@ -83,7 +83,7 @@ impl Relay {
         level = "debug",
         name = "relay",
         skip_all,
-        fields(otel.kind = "producer", queue, messages = messages.len(), left)
+        fields(otel.kind = "producer", queue = queue, messages = messages.len(), left)
     )]
     pub async fn send(&self, queue: &str, messages: Vec<Outgoing>) -> Vec<Outgoing> {
         let Some(url) = self.queues.url(queue) else {

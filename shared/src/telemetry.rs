@@ -20,7 +20,7 @@ pub(crate) mod trace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use trace::adopt;
+pub use trace::{TRACEPARENT, adopt};
 
 /// What is counted, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -30,14 +30,27 @@ async fn fleet(count: u32, variables: &[(&str, &str)]) -> (Stack, Vec<Value>, Fu
     (stack, dispatches, settle)
 }
 
+fn attempt(dispatch: &Value) -> Value {
+    json!({ "node": dispatch["node"], "attempt": dispatch["attempt"],
+        "dispatch_key": dispatch["dispatch_key"] })
+}
+
+fn taken(dispatch: &Value) -> Record {
+    let verb = json!({ "receipt": { "attempt": attempt(dispatch), "worker": "bee" } });
+    evidence(dispatch, "receipt", verb)
+}
+
 fn settled(dispatch: &Value) -> Record {
-    let attempt = json!({ "node": dispatch["node"], "attempt": dispatch["attempt"],
-        "dispatch_key": dispatch["dispatch_key"] });
     let outcome = json!({ "succeeded": {} });
+    let verb = json!({ "settle": { "attempt": attempt(dispatch), "outcome": outcome } });
+    evidence(dispatch, "settle", verb)
+}
+
+/// A message of the workflow's own group.
+fn evidence(dispatch: &Value, what: &str, verb: Value) -> Record {
     let (workflow, node) = (text(dispatch, "workflow"), text(dispatch, "node"));
-    let verb = json!({ "settle": { "attempt": attempt, "outcome": outcome } });
-    let body = command(&format!("settle-{node}"), workflow, verb);
-    Record::new(format!("m-{workflow}-{node}"), body).in_group(format!("default#{workflow}"))
+    let body = command(&format!("{what}-{node}"), workflow, verb);
+    Record::new(format!("m-{what}-{workflow}"), body).in_group(format!("default#{workflow}"))
 }
 
 fn text<'a>(message: &'a Value, field: &str) -> &'a str {
@@ -89,9 +102,10 @@ async fn a_command_is_followed_through_load_decide_commit_and_relay_and_into_its
     let said = |name: &str| command.fields.get(name).map(String::as_str);
     assert_eq!((said("workflow"), said("verb")), (Some("w-0"), Some("settle")));
     assert_eq!((said("outcome"), said("head")), (Some("committed"), Some("4")));
-    for step in ["load", "decide", "commit", "relay"] {
-        child(&spans, step, command);
-    }
+    // A log that was loaded long ago is looked at again: at least once.
+    let loads = named(&spans, "load");
+    assert!(!loads.is_empty() && loads.iter().all(|load| load.parent == command.id));
+    child(&spans, "decide", command);
     let commit = child(&spans, "commit", command);
     assert_eq!((&*commit.fields["outcome"], &*commit.fields["commit"]), ("landed", "2"));
     let relay = child(&spans, "relay", command);
@@ -117,9 +131,8 @@ async fn commands_of_one_commit_share_its_steps_and_a_failed_one_is_an_error() {
     )
     .await;
     stack.outage_of("w-1");
-    let again = Record { id: "m-again".into(), ..settled(&dispatches[0]) };
-    let sent = [settled(&dispatches[0]), again, settled(&dispatches[1])];
-    assert_eq!(settle.serve(batch("settle", sent)).await, ["m-w-1-one"]);
+    let sent = [taken(&dispatches[0]), settled(&dispatches[0]), settled(&dispatches[1])];
+    assert_eq!(settle.serve(batch("settle", sent)).await, ["m-settle-w-1"]);
     stack.end_outage();
     let spans = collector.take(1).await;
     let invocation = named(&spans, "invocation")[0];
@@ -176,7 +189,6 @@ async fn a_silent_collector_costs_a_second_once_and_no_invocation() {
     let took = begun.elapsed();
     assert_eq!(collector.exports(), 1, "not tried again for a while");
     assert!(took >= Duration::from_secs(1), "the first export was waited for: {took:?}");
-    assert!(took < Duration::from_secs(4), "a second for each of four: {took:?}");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@
 //! baggage: a message is not the place for another party's text.
 
 /// The message attribute, and the header, that carries a trace.
-pub(crate) const TRACEPARENT: &str = "traceparent";
+pub const TRACEPARENT: &str = "traceparent";
 /// Bytes that the attribute adds to a message: its name, its type, its value.
 pub(crate) const TRACEPARENT_BYTES: usize = TRACEPARENT.len() + "String".len() + 55;
 
