@@ -94,12 +94,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    async fn new(
-        endpoint: Endpoint,
-        clock: Clock,
-        name: &str,
-        seen: Seen,
-    ) -> Result<Self, String> {
+    async fn new(endpoint: Endpoint, clock: Clock, name: &str, seen: Seen) -> Result<Self, String> {
         let name: String = name.chars().take(200).collect();
         let table = format!("{name}-{:016x}", rand::random::<u64>());
         let bench = Self { endpoint, clock, table, seen };
@@ -156,13 +151,7 @@ impl Bench {
         self.journal_at(self.http(Some(weather)), &url, &self.table, self.clock.clone())
     }
 
-    fn journal_at(
-        &self,
-        http: SharedHttpClient,
-        url: &str,
-        table: &str,
-        clock: Clock,
-    ) -> Journal {
+    fn journal_at(&self, http: SharedHttpClient, url: &str, table: &str, clock: Clock) -> Journal {
         let (db, skew) = connect(http, url, &clock);
         Journal::new(db, table, clock, skew)
     }

@@ -34,7 +34,8 @@ pub fn page() -> String {
     let (cost, rest): (Vec<&Fact>, Vec<&Fact>) =
         facts(&journal).into_iter().partition(|fact| fact.what.contains(" units"));
     let rest: Vec<&Fact> = rest.into_iter().chain([journal::left_after_a_kill()]).collect();
-    let _ = writeln!(page, "\n## What differs\n\n{} tests, through the journal.\n", journal.len() + 1);
+    let _ =
+        writeln!(page, "\n## What differs\n\n{} tests, through the journal.\n", journal.len() + 1);
     table(&mut page, &rest);
     page.push_str("\n## Units\n\n");
     table(&mut page, &cost);
@@ -47,8 +48,7 @@ fn facts<B>(list: &[&'static Case<B>]) -> Vec<&'static Fact> {
 
 /// A row a fact; `=` is what AWS does. Notes below.
 fn table(page: &mut String, facts: &[&Fact]) {
-    let engines =
-        [Engine::Embedded, Engine::DynamoDbLocal, Engine::LocalStack, Engine::MiniStack];
+    let engines = [Engine::Embedded, Engine::DynamoDbLocal, Engine::LocalStack, Engine::MiniStack];
     let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
     let _ = writeln!(page, "| | AWS | {} |", names.join(" | "));
     let _ = writeln!(page, "|---|---|{}", "---|".repeat(engines.len()));

@@ -6,7 +6,7 @@
 //! that ends.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use everlog_local::backend::Backend;
 use everlog_local::transport::{self, Handler, NoAnswer};

@@ -24,6 +24,9 @@ pub const EXTRA: &str = "extra";
 /// ARN of the additional queue.
 pub const EXTRA_ARN: &str = "arn:aws:sqs:eu-central-2:123456789012:somebody-elses-tasks";
 
+/// Allowed values that are all looked at; of more, the first and the last.
+const ALLOWED_MAX: usize = 8;
+
 /// A named set of values; those that it does not name have their defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterSet {
@@ -75,7 +78,10 @@ pub fn sets(declared: &Value) -> Vec<ParameterSet> {
     }
     sets.push(ParameterSet { name: "all of it".into(), values: all });
     for (name, parameter) in declared {
-        let allowed = parameter["AllowedValues"].as_array().cloned().unwrap_or_default();
+        let mut allowed = parameter["AllowedValues"].as_array().cloned().unwrap_or_default();
+        if allowed.len() > ALLOWED_MAX {
+            allowed = vec![allowed[0].clone(), allowed[allowed.len() - 1].clone()];
+        }
         let bounds = ["MinValue", "MaxValue"].map(|bound| parameter[bound].clone());
         let values = allowed.into_iter().chain(bounds);
         for value in values.filter(|v| !v.is_null() && *v != parameter["Default"]) {

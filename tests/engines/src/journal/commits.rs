@@ -20,12 +20,8 @@ pub(super) const CASES: &[Case<Bench>] = &[
     case!(commits_are_found_by_number_by_sequence_and_backwards),
 ];
 
-const PAGES: Fact = Fact {
-    what: "answers to a query of five items of 300 kB",
-    aws: "2",
-    except: &[],
-    note: "",
-};
+const PAGES: Fact =
+    Fact { what: "answers to a query of five items of 300 kB", aws: "2", except: &[], note: "" };
 
 async fn a_log_that_does_not_exist_loads_as_commit_0(bench: Bench) {
     let loaded = bench.journal().load(&key("none")).await.expect("an answer");

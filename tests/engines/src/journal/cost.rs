@@ -15,28 +15,29 @@ pub(super) const CASES: &[Case<Bench>] = &[
     case!(commits_cost_a_write_unit_a_started_kibibyte, COMMIT_SMALL, COMMIT_LARGE, COMMIT_LOST),
     case!(
         cards_cost_themselves_and_their_entries_in_the_indexes,
-        CARD_NEW, CARD_LOWER, CARD_COUNT, CARD_LATER, CARD_SHOWN, CARD_CLOSED,
+        CARD_NEW,
+        CARD_LOWER,
+        CARD_COUNT,
+        CARD_LATER,
+        CARD_SHOWN,
+        CARD_CLOSED,
     ),
     case!(checkpoints_and_chunks_cost_their_size, CHECKPOINT, CHUNK_WRITE, READ_CHUNK),
     case!(
         reads_cost_a_unit_a_started_4_kibibytes,
-        READ_NOTHING, READ_CARD, READ_LOG, READ_DELTA, READ_ALARMS,
+        READ_NOTHING,
+        READ_CARD,
+        READ_LOG,
+        READ_DELTA,
+        READ_ALARMS,
     ),
 ];
 
-const COMMIT_SMALL: Fact = Fact {
-    what: "write units: a commit of 200 bytes",
-    aws: "1",
-    except: &[],
-    note: "",
-};
+const COMMIT_SMALL: Fact =
+    Fact { what: "write units: a commit of 200 bytes", aws: "1", except: &[], note: "" };
 
-const COMMIT_LARGE: Fact = Fact {
-    what: "write units: a commit of 10 KiB",
-    aws: "11",
-    except: &[],
-    note: "",
-};
+const COMMIT_LARGE: Fact =
+    Fact { what: "write units: a commit of 10 KiB", aws: "11", except: &[], note: "" };
 
 const COMMIT_LOST: Fact = Fact {
     what: "write units that a put whose condition failed reports",
@@ -45,40 +46,20 @@ const COMMIT_LOST: Fact = Fact {
     note: "",
 };
 
-const CARD_NEW: Fact = Fact {
-    what: "write units: a new card, with its alarm",
-    aws: "2",
-    except: &[],
-    note: "",
-};
+const CARD_NEW: Fact =
+    Fact { what: "write units: a new card, with its alarm", aws: "2", except: &[], note: "" };
 
-const CARD_LOWER: Fact = Fact {
-    what: "write units: an alarm moved earlier",
-    aws: "3",
-    except: &[],
-    note: "",
-};
+const CARD_LOWER: Fact =
+    Fact { what: "write units: an alarm moved earlier", aws: "3", except: &[], note: "" };
 
-const CARD_COUNT: Fact = Fact {
-    what: "write units: an alarm counted and not moved",
-    aws: "1",
-    except: &[],
-    note: "",
-};
+const CARD_COUNT: Fact =
+    Fact { what: "write units: an alarm counted and not moved", aws: "1", except: &[], note: "" };
 
-const CARD_LATER: Fact = Fact {
-    what: "write units: an alarm moved later",
-    aws: "3",
-    except: &[],
-    note: "",
-};
+const CARD_LATER: Fact =
+    Fact { what: "write units: an alarm moved later", aws: "3", except: &[], note: "" };
 
-const CARD_SHOWN: Fact = Fact {
-    what: "write units: a card shown in a list",
-    aws: "2",
-    except: &[],
-    note: "",
-};
+const CARD_SHOWN: Fact =
+    Fact { what: "write units: a card shown in a list", aws: "2", except: &[], note: "" };
 
 const CARD_CLOSED: Fact = Fact {
     what: "write units: a close: from list to list, and the alarm away",
@@ -87,12 +68,8 @@ const CARD_CLOSED: Fact = Fact {
     note: "",
 };
 
-const CHECKPOINT: Fact = Fact {
-    what: "write units: a checkpoint",
-    aws: "1",
-    except: &[],
-    note: "",
-};
+const CHECKPOINT: Fact =
+    Fact { what: "write units: a checkpoint", aws: "1", except: &[], note: "" };
 
 const CHUNK_WRITE: Fact = Fact {
     what: "write units: the largest chunk of a plan (350 KiB)",
@@ -111,12 +88,7 @@ const READ_NOTHING: Fact = Fact {
     note: "AWS documents the least unit for a get that finds nothing and is silent about such a query; the same is assumed, as the embedded engine does",
 };
 
-const READ_CARD: Fact = Fact {
-    what: "read units: a card",
-    aws: "1",
-    except: &[],
-    note: "",
-};
+const READ_CARD: Fact = Fact { what: "read units: a card", aws: "1", except: &[], note: "" };
 
 const READ_LOG: Fact = Fact {
     what: "read units: a refresh over 10 KiB of commits",
@@ -142,12 +114,8 @@ const READ_CHUNK: Fact = Fact {
     note: "as above",
 };
 
-const READ_ALARMS: Fact = Fact {
-    what: "read units: a page of three due cards",
-    aws: "0.5",
-    except: &[],
-    note: "",
-};
+const READ_ALARMS: Fact =
+    Fact { what: "read units: a page of three due cards", aws: "0.5", except: &[], note: "" };
 
 /// Units of a purpose that `journal` has consumed since the last look.
 struct Since<'a> {

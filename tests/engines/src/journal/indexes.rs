@@ -38,7 +38,7 @@ fn neighbours(count: usize) -> Vec<LogKey> {
 async fn due(journal: &Journal, until: u64, count: usize) -> Vec<String> {
     for _ in 0..50 {
         let page = journal.due_cards(0, Tick(until), None).await.expect("an answer");
-        let found: Vec<String> = page.items.iter().map(|(_, w)| w.to_string()).collect();
+        let found: Vec<String> = page.items.iter().map(|due| due.workflow.to_string()).collect();
         if found.len() == count {
             return found;
         }
@@ -88,14 +88,12 @@ async fn pages_of_an_index_go_on_from_their_key_among_equal_alarms(bench: Bench)
     }
     let last = journal.due_cards(0, Tick(50), start).await.expect("an answer");
     assert_eq!((last.items.len(), last.next), (1, None), "the journal goes on from the same key");
-    found.extend(last.items.iter().map(|(n, w)| keys::partition(n, w)));
+    found.extend(last.items.iter().map(|due| keys::partition(&due.namespace, &due.workflow)));
     let found: BTreeSet<String> = found.into_iter().collect();
     assert_eq!(found, all.iter().map(LogKey::partition).collect(), "each once");
 }
 
-fn shard_query(
-    bench: &Bench,
-) -> aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder {
+fn shard_query(bench: &Bench) -> aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder {
     bench
         .client()
         .query()
@@ -160,9 +158,8 @@ async fn an_index_holds_what_it_was_told_to_and_no_more(bench: Bench) {
     journal.show(&one, &look("running", 1), None).await.expect("an answer");
     due(&journal, 50, 1).await;
     listed(&journal, "running", 1).await;
-    let names = |item: &HashMap<String, AttributeValue>| {
-        item.keys().cloned().collect::<BTreeSet<String>>()
-    };
+    let names =
+        |item: &HashMap<String, AttributeValue>| item.keys().cloned().collect::<BTreeSet<String>>();
     let set = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<BTreeSet<String>>();
     let alarms = shard_query(&bench).send().await.expect("an answer");
     assert_eq!(names(&alarms.items()[0]), set(&["pk", "sk", "alarm_shard", "alarm_at"]));

@@ -70,11 +70,7 @@ async fn commit_until_killed(bench: &Bench, server: &Server) -> (Loaded, Commit,
     }
 }
 
-async fn kill_and_settle(
-    engine: Engine,
-    script: &'static str,
-    seen: &Seen,
-) -> Result<(), String> {
+async fn kill_and_settle(engine: Engine, script: &'static str, seen: &Seen) -> Result<(), String> {
     let files = match engine {
         Engine::DynamoDbLocal => Some(TempDir::new().map_err(|e| e.to_string())?),
         _ => None,

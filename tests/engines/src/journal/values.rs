@@ -19,12 +19,8 @@ pub(super) const CASES: &[Case<Bench>] = &[
     case!(a_refused_condition_hands_back_the_whole_old_item),
 ];
 
-const DIGITS: Fact = Fact {
-    what: "38 digits of a number come back",
-    aws: "exact",
-    except: &[],
-    note: "",
-};
+const DIGITS: Fact =
+    Fact { what: "38 digits of a number come back", aws: "exact", except: &[], note: "" };
 
 const SIZE_CODE: Fact = Fact {
     what: "error of an item one byte above 400 KiB",
@@ -148,9 +144,8 @@ async fn an_item_that_grows_beyond_400_kib_is_refused(bench: Bench) {
 }
 
 async fn keys_that_are_empty_or_too_long_are_refused(bench: Bench) {
-    let send = async |sk: &str| {
-        outcome(put(&bench, sk, "n", AttributeValue::N("1".into())).send().await)
-    };
+    let send =
+        async |sk: &str| outcome(put(&bench, sk, "n", AttributeValue::N("1".into())).send().await);
     bench.seen.fact(&EMPTY_KEY, send("").await);
     bench.seen.fact(&LONGEST_KEY, send(&"k".repeat(1_024)).await);
     bench.seen.fact(&LONG_KEY, send(&"k".repeat(1_025)).await);
@@ -175,8 +170,9 @@ async fn a_refused_condition_hands_back_the_whole_old_item(bench: Bench) {
     let refused = put(&bench, "x", "body", new).send().await.expect_err("it is taken");
     let refused = refused.into_service_error();
     assert_eq!(refused.code(), Some("ConditionalCheckFailedException"));
-    let aws_sdk_dynamodb::operation::put_item::PutItemError::ConditionalCheckFailedException(failed) =
-        refused
+    let aws_sdk_dynamodb::operation::put_item::PutItemError::ConditionalCheckFailedException(
+        failed,
+    ) = refused
     else {
         panic!("{refused:?}")
     };
