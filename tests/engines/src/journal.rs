@@ -13,14 +13,16 @@ mod killed;
 mod values;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{Credentials, Region};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use everlog::commit::Commit;
 use everlog::event::{Event, Started};
 use everlog::id::{CommandHash, Incarnation, Kind, Namespace, WorkflowId, WorkflowType, WriterId};
-use everlog::journal::{self, Journal, Loaded, LogKey};
+use everlog::journal::{self, Journal, Loaded, LogKey, Skew};
 use everlog::payload::Payload;
 use everlog::time::{Clock, Timestamp};
 use everlog_local::transport;
@@ -33,6 +35,9 @@ use crate::proxy::Weather;
 
 /// When the workflows of the tests began.
 pub(crate) const STARTED: Timestamp = Timestamp(1_796_083_200_123);
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The list.
 #[must_use]
@@ -61,7 +66,9 @@ pub fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(4);
     let mut trials: Vec<Trial> = Vec::new();
-    for place in places() {
+    // Servers run until these are gone.
+    let all = places();
+    for place in &all {
         trials.extend(list().into_iter().map(|case| {
             let place = place.clone();
             case::trial(place.name, case, move |name| {
@@ -117,7 +124,7 @@ impl Bench {
 
     /// The SDK's client, set up as the journal's.
     pub(crate) fn client(&self) -> Client {
-        journal::configure(config(self.http(None), self.url()), &self.clock).0
+        connect(self.http(None), self.url(), &self.clock).0
     }
 
     /// A journal on the table, as a fresh instance has it.
@@ -145,17 +152,26 @@ impl Bench {
     }
 
     fn journal_at(&self, http: SharedHttpClient, url: &str, table: &str, clock: Clock) -> Journal {
-        let (db, skew) = journal::configure(config(http, url), &clock);
+        let (db, skew) = connect(http, url, &clock);
         Journal::new(db, table, clock, skew)
     }
 }
 
-fn config(http: SharedHttpClient, url: &str) -> aws_sdk_dynamodb::config::Builder {
-    aws_sdk_dynamodb::Config::builder()
+/// The journal's client, but patient: an emulator on a busy machine may take
+/// seconds where DynamoDB takes milliseconds.
+fn connect(http: SharedHttpClient, url: &str, clock: &Clock) -> (Client, Skew) {
+    let base = aws_sdk_dynamodb::Config::builder()
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("test", "test", None, None, "everlog-tests"))
         .endpoint_url(url)
-        .http_client(http)
+        .http_client(http);
+    let (db, skew) = journal::configure(base, clock);
+    let patient = TimeoutConfig::builder()
+        .connect_timeout(PATIENCE)
+        .operation_attempt_timeout(PATIENCE)
+        .operation_timeout(PATIENCE)
+        .build();
+    (Client::from_conf(db.config().to_builder().timeout_config(patient).build()), skew)
 }
 
 /// A workflow that began at [`STARTED`].

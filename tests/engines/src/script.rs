@@ -5,9 +5,9 @@
 //! on this machine is said by the script, and becomes the failure of each test.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,6 +19,8 @@ pub struct Server {
     script: Child,
     url: String,
     pid: Option<Pid>,
+    /// Kept open: a script that can't print ends.
+    _output: BufReader<ChildStdout>,
     _folder: TempDir,
 }
 
@@ -41,9 +43,9 @@ impl Server {
             .stderr(File::create(&said).map_err(fault)?)
             .spawn()
             .map_err(fault)?;
-        let lines = BufReader::new(child.stdout.take().ok_or("no standard output")?).lines();
+        let mut output = BufReader::new(child.stdout.take().ok_or("no standard output")?);
         let (mut url, mut pid) = (String::new(), None);
-        for line in lines.map_while(Result::ok) {
+        for line in output.by_ref().lines().map_while(Result::ok) {
             let Some((name, value)) = line.split_once('=') else { continue };
             if name == "export EVERLOG_SERVER_PID" {
                 pid = value.parse().ok().and_then(Pid::from_raw);
@@ -52,7 +54,7 @@ impl Server {
                 break;
             }
         }
-        let server = Self { script: child, url, pid, _folder: folder };
+        let server = Self { script: child, url, pid, _output: output, _folder: folder };
         if server.url.is_empty() {
             let said = std::fs::read_to_string(said).map_err(fault)?;
             return Err(format!("{script} did not start:\n{said}"));

@@ -1,11 +1,10 @@
 //! What failures of the engine, and of the way to it, mean to the journal.
 
-use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
 use everlog::journal::{JournalError, Put};
 use everlog::time::{Clock, Tick};
 
-use super::values::put;
+use super::values::{outcome, put};
 use super::{Bench, STARTED, grow, key, next};
 use crate::case::{Case, case};
 use crate::fact::Fact;
@@ -19,6 +18,7 @@ pub(super) const CASES: &[Case<Bench>] = &[
     case!(a_read_without_an_answer_is_asked_again),
     case!(a_read_that_is_never_answered_is_unavailable),
     case!(a_missing_table_is_unavailable_and_nothing_was_written, MISSING),
+    case!(a_table_that_is_created_again_is_found),
     case!(a_refused_expression_is_a_validation_error, EXPRESSION),
     case!(an_instance_whose_clock_is_two_minutes_off_does_not_commit),
 ];
@@ -138,11 +138,19 @@ async fn a_missing_table_is_unavailable_and_nothing_was_written(bench: Bench) {
     assert!(matches!(failed, Err(JournalError::Unavailable(_))), "{failed:?}");
 }
 
+async fn a_table_that_is_created_again_is_found(bench: Bench) {
+    let (journal, key) = (bench.journal(), key("w"));
+    let mut loaded = journal.load(&key).await.expect("an answer");
+    grow(&journal, &key, &mut loaded, b"").await;
+    let again = everlog::journal::create_table(&bench.client(), &bench.table).await;
+    assert_eq!(again, Ok(()));
+    assert_eq!(journal.load(&key).await.expect("an answer").state, loaded.state);
+}
+
 async fn a_refused_expression_is_a_validation_error(bench: Bench) {
     let value = AttributeValue::S("v".into());
-    let refused = put(&bench, "x", "v", value).condition_expression("attribute_not_exists(").send();
-    let refused = refused.await.expect_err("it does not parse").into_service_error();
-    bench.seen.fact(&EXPRESSION, refused.code().unwrap_or("no code"));
+    let refused = put(&bench, "x", "v", value).condition_expression("attribute_not_exists(");
+    bench.seen.fact(&EXPRESSION, outcome(refused.send().await));
 }
 
 /// The engine's own time stands in the Date header of each answer.

@@ -7,8 +7,10 @@ use everlog::journal::{Journal, LogKey, keys};
 use everlog::time::Tick;
 
 use super::cards::look;
+use super::values::outcome;
 use super::{Bench, STARTED, key};
 use crate::case::{Case, case};
+use crate::fact::Fact;
 
 pub(super) const CASES: &[Case<Bench>] = &[
     case!(due_cards_come_in_the_order_of_their_alarms_up_to_the_asked_one),
@@ -16,7 +18,15 @@ pub(super) const CASES: &[Case<Bench>] = &[
     case!(a_card_without_an_alarm_is_in_no_alarm_index),
     case!(a_card_moves_from_list_to_list_with_its_status),
     case!(an_index_holds_what_it_was_told_to_and_no_more),
+    case!(an_index_can_not_be_read_consistently, CONSISTENT),
 ];
+
+const CONSISTENT: Fact = Fact {
+    what: "a consistent read of an index",
+    aws: "ValidationException",
+    except: &[],
+    note: "",
+};
 
 /// Workflows of one alarm shard.
 fn neighbours(count: usize) -> Vec<LogKey> {
@@ -72,7 +82,9 @@ async fn pages_of_an_index_go_on_from_their_key_among_equal_alarms(bench: Bench)
         assert_eq!(page.items().len(), 3);
         found.extend(page.items().iter().map(|item| text(item, "pk")));
         start = page.last_evaluated_key;
-        assert!(start.is_some(), "a full page has a key");
+        let key: BTreeSet<&str> = start.iter().flatten().map(|(name, _)| name.as_str()).collect();
+        let both = BTreeSet::from(["pk", "sk", "alarm_shard", "alarm_at"]);
+        assert_eq!(key, both, "a full page has a key: that of the table and that of the index");
     }
     let last = journal.due_cards(0, Tick(50), start).await.expect("an answer");
     assert_eq!((last.items.len(), last.next), (1, None), "the journal goes on from the same key");
@@ -155,4 +167,9 @@ async fn an_index_holds_what_it_was_told_to_and_no_more(bench: Bench) {
     let lists = lists.send().await.expect("an answer");
     let shown = ["pk", "sk", "list_key", "list_at", "status", "workflow_type", "started_at"];
     assert_eq!(names(&lists.items()[0]), set(&shown));
+}
+
+async fn an_index_can_not_be_read_consistently(bench: Bench) {
+    let read = shard_query(&bench).consistent_read(true).send().await;
+    bench.seen.fact(&CONSISTENT, outcome(read));
 }

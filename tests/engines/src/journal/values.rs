@@ -14,6 +14,8 @@ pub(super) const CASES: &[Case<Bench>] = &[
     case!(numbers_of_thirteen_and_of_thirty_eight_digits_are_exact, DIGITS),
     case!(an_item_of_400_kib_is_taken_and_one_byte_more_is_refused, SIZE_CODE),
     case!(a_commit_that_fits_no_item_is_refused_before_it_is_sent),
+    case!(an_item_that_grows_beyond_400_kib_is_refused, GROWN),
+    case!(keys_that_are_empty_or_too_long_are_refused, EMPTY_KEY, LONG_KEY, LONGEST_KEY),
     case!(a_refused_condition_hands_back_the_whole_old_item),
 ];
 
@@ -26,6 +28,31 @@ const SIZE_CODE: Fact = Fact {
     except: &[],
     note: "",
 };
+
+const GROWN: Fact = Fact {
+    what: "error of an update that makes an item larger than 400 KiB",
+    aws: "ValidationException",
+    except: &[],
+    note: "",
+};
+
+const EMPTY_KEY: Fact =
+    Fact { what: "an empty sort key", aws: "ValidationException", except: &[], note: "" };
+
+const LONGEST_KEY: Fact =
+    Fact { what: "a sort key of 1,024 bytes", aws: "accepted", except: &[], note: "" };
+
+const LONG_KEY: Fact =
+    Fact { what: "a sort key of 1,025 bytes", aws: "ValidationException", except: &[], note: "" };
+
+/// `accepted`, or the code of the refusal.
+pub(super) fn outcome<T, E: ProvideErrorMetadata, R>(
+    result: Result<T, aws_sdk_dynamodb::error::SdkError<E, R>>,
+) -> String {
+    let Err(error) = result else { return "accepted".into() };
+    let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
+    code.unwrap_or("no answer").to_owned()
+}
 
 /// An item of raw attributes.
 #[expect(clippy::disallowed_methods, reason = "a test of the engine; conditional")]
@@ -96,12 +123,32 @@ async fn an_item_of_400_kib_is_taken_and_one_byte_more_is_refused(bench: Bench) 
     put(&bench, "large", "body", whole.clone()).send().await.expect("it fits");
     assert_eq!(get(&bench, "large", "body").await, whole);
     let more = AttributeValue::B(Blob::new(vec![7; rest + 1]));
-    let refused = put(&bench, "smile", "body", more).send().await;
-    let code = match refused {
-        Ok(_) => "accepted".to_owned(),
-        Err(error) => error.into_service_error().code().unwrap_or("no code").to_owned(),
-    };
-    bench.seen.fact(&SIZE_CODE, code);
+    bench.seen.fact(&SIZE_CODE, outcome(put(&bench, "larger", "body", more).send().await));
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test of the engine; conditional")]
+async fn an_item_that_grows_beyond_400_kib_is_refused(bench: Bench) {
+    let half = AttributeValue::B(Blob::new(vec![7; 210_000]));
+    put(&bench, "x", "body", half.clone()).send().await.expect("it fits");
+    let grown = bench
+        .client()
+        .update_item()
+        .table_name(&bench.table)
+        .key("pk", AttributeValue::S("default#raw".into()))
+        .key("sk", AttributeValue::S("x".into()))
+        .update_expression("SET another = :half")
+        .condition_expression("attribute_exists(pk)")
+        .expression_attribute_values(":half", half.clone());
+    bench.seen.fact(&GROWN, outcome(grown.send().await));
+    assert_eq!(get(&bench, "x", "body").await, half, "it stays as it was");
+}
+
+async fn keys_that_are_empty_or_too_long_are_refused(bench: Bench) {
+    let send =
+        async |sk: &str| outcome(put(&bench, sk, "n", AttributeValue::N("1".into())).send().await);
+    bench.seen.fact(&EMPTY_KEY, send("").await);
+    bench.seen.fact(&LONGEST_KEY, send(&"k".repeat(1_024)).await);
+    bench.seen.fact(&LONG_KEY, send(&"k".repeat(1_025)).await);
 }
 
 async fn a_commit_that_fits_no_item_is_refused_before_it_is_sent(bench: Bench) {
