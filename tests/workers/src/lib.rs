@@ -2,7 +2,7 @@
 //! environment, on an embedded fleet and its loopback port.
 //!
 //! [`Embedded`] is the fleet, [`toolchain`] installs an example, [`Worker`] is
-//! its process. It promises that a process ends with its test, and that what a
+//! its process, [`carry`] what each of them must do. It promises that a process ends with its test, and that what a
 //! test sees is what the log holds. It deliberately looks into no worker: what
 //! one does shows in the log and in the queues alone.
 //!
@@ -10,12 +10,14 @@
 //! become what a test waits for.
 
 mod embedded;
+mod order;
 pub mod toolchain;
 mod worker;
 
 use std::path::{Path, PathBuf};
 
 pub use embedded::Embedded;
+pub use order::carry;
 pub use worker::Worker;
 
 /// A path inside this repository.
