@@ -46,8 +46,7 @@ pub enum Endpoint {
 
 /// The places of the list.
 pub(crate) fn places() -> Vec<Place> {
-    let mut places =
-        vec![Place { name: "embedded", engine: Engine::Embedded, door: Door::Direct }];
+    let mut places = vec![Place { name: "embedded", engine: Engine::Embedded, door: Door::Direct }];
     if cfg!(feature = "engines") {
         let localstack = Door::Script(Shared::new("localstack.sh"));
         places.push(Place { name: "loopback", engine: Engine::Embedded, door: Door::Loopback });

@@ -93,7 +93,8 @@ impl Queue {
 
     /// Sends to a FIFO queue; the body is the deduplication id.
     pub(crate) async fn send_in(&self, group: &str, body: &str) -> String {
-        let sent = self.try_send(body, |m| m.message_group_id(group).message_deduplication_id(body));
+        let sent =
+            self.try_send(body, |m| m.message_group_id(group).message_deduplication_id(body));
         sent.await.expect("accepted").message_id.expect("an id")
     }
 
