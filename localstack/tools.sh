@@ -167,7 +167,8 @@ end() {
         group=${groups[i]}
         kill -TERM -- "-$group" 2>/dev/null || continue
         for _ in {1..100}; do kill -0 -- "-$group" 2>/dev/null || break; sleep 0.05; done
-        kill -KILL -- "-$group" 2>/dev/null || true
+        # Bash would say on standard error that it was killed.
+        { kill -KILL -- "-$group" && wait "$group"; } 2>/dev/null || true
     done
     if [ -n "${dir:-}" ]; then
         # What a server that was killed left in a session of its own.

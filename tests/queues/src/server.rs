@@ -5,9 +5,9 @@
 //! on this machine is said by the script, and becomes the failure of each test.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,6 +18,8 @@ use tempfile::TempDir;
 pub struct Server {
     script: Child,
     url: String,
+    /// A script that can't write what it has to say ends.
+    _output: BufReader<ChildStdout>,
     _folder: TempDir,
 }
 
@@ -27,36 +29,31 @@ impl Server {
     ///
     /// # Errors
     /// What the script said.
-    pub fn start(script: &str, arguments: &[&str]) -> Result<Self, String> {
+    pub fn start(script: &str) -> Result<Self, String> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../localstack").join(script);
         let fault = |e: std::io::Error| format!("{}: {e}", path.display());
         let folder = TempDir::new().map_err(fault)?;
         let said = folder.path().join("said");
         let mut child = Command::new(&path)
             .arg("start")
-            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(&said).map_err(fault)?)
             .spawn()
             .map_err(fault)?;
-        let lines = BufReader::new(child.stdout.take().ok_or("no standard output")?).lines();
-        let url = lines.map_while(Result::ok).find_map(|line| {
-            let rest = line.strip_prefix("export AWS_ENDPOINT_URL")?;
-            Some(rest.split_once('=')?.1.to_owned())
-        });
-        let server = Self { script: child, url: url.unwrap_or_default(), _folder: folder };
+        let mut output = BufReader::new(child.stdout.take().ok_or("no standard output")?);
+        let url = output
+            .by_ref()
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| Some(line.strip_prefix("export AWS_ENDPOINT_URL=")?.to_owned()));
+        let url = url.unwrap_or_default();
+        let server = Self { script: child, url, _output: output, _folder: folder };
         if server.url.is_empty() {
             let said = std::fs::read_to_string(said).map_err(fault)?;
             return Err(format!("{script} did not start:\n{said}"));
         }
         Ok(server)
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn url(&self) -> &str {
-        &self.url
     }
 }
 
@@ -89,7 +86,7 @@ impl Shared {
     /// # Errors
     /// Why it did not start, each time.
     pub fn url(&self) -> Result<String, String> {
-        let server = self.server.get_or_init(|| Server::start(self.script, &[]));
+        let server = self.server.get_or_init(|| Server::start(self.script));
         server.as_ref().map(|server| server.url.clone()).map_err(Clone::clone)
     }
 }

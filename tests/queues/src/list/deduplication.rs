@@ -2,11 +2,11 @@
 
 use crate::bench::Bench;
 use crate::case::{Case, case};
-use crate::fact::Fact;
+use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{Queue, bodies, code};
 
 pub(super) const CASES: &[Case] = &[
-    case!(a_duplicate_is_answered_with_the_first_message),
+    case!(a_duplicate_is_answered_with_the_first_message, SEQUENCE),
     case!(a_duplicate_is_known_after_its_message_was_deleted),
     case!(a_duplicate_is_known_across_groups_unless_the_scope_is_the_group, ACROSS, WITHIN),
     case!(the_same_body_is_a_duplicate_by_content),
@@ -15,13 +15,17 @@ pub(super) const CASES: &[Case] = &[
     case!(a_refused_send_is_not_remembered),
 ];
 
+const SEQUENCE: Fact =
+    Fact::alike("the sequence number that a duplicate is answered with", "the first's")
+        .but(&[localstack("a new one")], "Everlog does not look at it.");
 const ACROSS: Fact = Fact::alike("the same deduplication id in another group", "one message");
 const WITHIN: Fact =
     Fact::alike("the same deduplication id in another group, scope messageGroup", "two messages");
 const NO_ID: Fact =
     Fact::alike("a send to a FIFO queue without a deduplication id", "InvalidParameterValue");
 const ON_STANDARD: Fact =
-    Fact::alike("a deduplication id on a standard queue", "InvalidParameterValue");
+    Fact::alike("a deduplication id on a standard queue", "InvalidParameterValue")
+        .but(&[ministack("accepted")], "It is ignored. Everlog sends none to a standard queue.");
 
 async fn a_duplicate_is_answered_with_the_first_message(bench: Bench) {
     let queue = bench.fifo(&[]).await;
@@ -31,7 +35,8 @@ async fn a_duplicate_is_answered_with_the_first_message(bench: Bench) {
     };
     let (first, second) = (send("a").await, send("b").await);
     assert_eq!(second.message_id, first.message_id);
-    assert_eq!(second.sequence_number, first.sequence_number);
+    let same = second.sequence_number == first.sequence_number;
+    bench.seen.fact(&SEQUENCE, if same { "the first's" } else { "a new one" });
     assert_eq!(bodies(&queue.poll(30).await), ["a"]);
 }
 

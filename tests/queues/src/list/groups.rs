@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use crate::case::{Case, case};
-use crate::fact::Fact;
+use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{Queue, bodies, code, handle};
 
 pub(super) const CASES: &[Case] = &[
@@ -20,10 +20,12 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 const RELEASED: Fact =
-    Fact::alike("a group whose head was given back while its second is in flight", "locked");
+    Fact::alike("a group whose head was given back while its second is in flight", "locked").but(&[localstack("received again")], "What is left of a batch may be overtaken by its own head. The log keeps its promises under any order.");
 const NO_GROUP: Fact = Fact::alike("a send to a FIFO queue without a group", "MissingParameter");
-const LONG_GROUP: Fact = Fact::alike("a group of 129 characters", "InvalidParameterValue");
-const SPACED_GROUP: Fact = Fact::alike("a group with a space", "InvalidParameterValue");
+const LONG_GROUP: Fact = Fact::alike("a group of 129 characters", "InvalidParameterValue")
+    .but(&[ministack("accepted")], "Callers shorten such a group: see wire.md, Queues.");
+const SPACED_GROUP: Fact = Fact::alike("a group with a space", "InvalidParameterValue")
+    .but(&[ministack("accepted")], "Ids of Everlog have no spaces.");
 
 /// A queue with messages of one group.
 async fn with(bench: &Bench, sent: &[&str]) -> Queue {

@@ -4,7 +4,7 @@ use tokio::task::JoinHandle;
 
 use crate::bench::Bench;
 use crate::case::{Case, case};
-use crate::fact::Fact;
+use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{Queue, code, handle};
 
 pub(super) const CASES: &[Case] = &[
@@ -24,8 +24,12 @@ const GIVEN_BACK: Fact =
     Fact::alike("a waiting poll, when a message is given back", "woken within 2 s");
 const FREED: Fact =
     Fact::alike("a waiting poll, when the lock of a FIFO group ends", "woken within 2 s");
-const WAIT: Fact = Fact::alike("a wait of 21 s", "InvalidParameterValue");
-const NONE: Fact = Fact::alike("a receive of 0 messages", "InvalidParameterValue");
+const WAIT: Fact = Fact::alike("a wait of 21 s", "InvalidParameterValue").but(
+    &[ministack("accepted")],
+    "The bound is not checked. Everlog asks for 20 seconds at most.",
+);
+const NONE: Fact = Fact::alike("a receive of 0 messages", "InvalidParameterValue")
+    .but(&[localstack("accepted")], "It is taken for one.");
 const ELEVEN: Fact = Fact::alike("a receive of 11 messages", "InvalidParameterValue");
 
 /// A poll in the background: what it found, and after how many milliseconds.

@@ -4,7 +4,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 
 use crate::bench::Bench;
 use crate::case::{Case, case};
-use crate::fact::Fact;
+use crate::fact::{Fact, ministack};
 use crate::queue::{Queue, answered, bodies, code};
 
 pub(super) const CASES: &[Case] = &[
@@ -25,8 +25,10 @@ const ABSENT_NAME: Fact =
 const ABSENT_URL: Fact =
     Fact::alike("a send to a queue that is not there", "AWS.SimpleQueueService.NonExistentQueue");
 const HOST: Fact = Fact::alike("a queue URL with the host of AWS", "accepted");
-const LONG_NAME: Fact = Fact::alike("a queue name of 81 characters", "InvalidParameterValue");
-const SPACED_NAME: Fact = Fact::alike("a queue name with a space", "InvalidParameterValue");
+const LONG_NAME: Fact = Fact::alike("a queue name of 81 characters", "InvalidParameterValue")
+    .but(&[ministack("accepted")], "Names are not checked. CloudFormation says so on AWS.");
+const SPACED_NAME: Fact = Fact::alike("a queue name with a space", "InvalidParameterValue")
+    .but(&[ministack("accepted")], "As above.");
 const FIFO_NAME: Fact =
     Fact::alike("a FIFO queue whose name does not end in .fifo", "InvalidParameterValue");
 
