@@ -54,7 +54,7 @@ def succeeded(output: Any) -> Outcome:
     text = json.dumps(output, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     size = len(text.encode())
     if size > OUTPUT_BYTES_MAX:
-        return failed("output-too-large", f"expected at most {OUTPUT_BYTES_MAX} bytes, found {size}")
+        return failed("bad-output", f"expected at most {OUTPUT_BYTES_MAX} bytes, found {size}")
     return {"succeeded": {"output": output}}
 
 

@@ -114,7 +114,7 @@ class Worker:
         if handler is None:
             return wire.failed("unknown-type", f"this worker has no task type {dispatch['type']}")
         if dispatch.get("claim"):
-            return wire.failed("payload-by-reference", "this worker does not read the log")
+            return wire.failed("not-carried", "this worker does not read the log")
         if handler.long or any(limit is not None for limit in dispatch["timeouts"].values()):
             if not self.voice.settle_function:
                 return wire.failed("no-receipt", "the task needs a receipt: set EVERLOG_SETTLE_FUNCTION")

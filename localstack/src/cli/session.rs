@@ -66,7 +66,7 @@ impl Session {
             }
             None => {
                 let stack =
-                    Stack::open(&global.db, queues).await.map_err(|e| Failure::stack(&e))?;
+                    Stack::open(global.db(), queues).await.map_err(|e| Failure::stack(&e))?;
                 let (fleet, observer) = (stack.fleet.clone(), stack.observer.clone());
                 (Place::Local(Box::new(stack)), fleet.clone(), observer, Client::here(fleet))
             }
@@ -103,7 +103,7 @@ impl Session {
             }
         };
         let Some(backend) = &stack.backend else { return Ok(Part::Guest) };
-        let mut path = self.global.db.as_os_str().to_owned();
+        let mut path = self.global.db().as_os_str().to_owned();
         path.push(".running");
         let (running, left) = Running::open(path.as_ref()).map_err(|e| Failure::stack(&e))?;
         let fleet = &self.fleet;

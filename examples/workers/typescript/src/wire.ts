@@ -77,7 +77,7 @@ export function groupId(namespace: string, workflow: string): string {
 export function succeeded(output: unknown): Outcome {
   const bytes = Buffer.byteLength(JSON.stringify(output ?? null));
   if (bytes > OUTPUT_BYTES_MAX) {
-    return failed("output-too-large", `expected at most ${OUTPUT_BYTES_MAX} bytes, found ${bytes}`);
+    return failed("bad-output", `expected at most ${OUTPUT_BYTES_MAX} bytes, found ${bytes}`);
   }
   return { succeeded: { output: payload(output) } };
 }

@@ -48,7 +48,7 @@ async function perform(dispatch: wire.Dispatch, task: Underway): Promise<wire.Ou
   const handler = HANDLERS.get(dispatch.type);
   if (dispatch.cancelled) return { cancelled: {} };
   if (!handler) return wire.failed("unknown-type", `this worker has no task type ${dispatch.type}`);
-  if (dispatch.claim) return wire.failed("payload-by-reference", "this worker does not read the log");
+  if (dispatch.claim) return wire.failed("not-carried", "this worker does not read the log");
   if (handler.long || Object.values(dispatch.timeouts).some((limit) => limit !== null)) {
     if (!voice.settleFunction) {
       return wire.failed("no-receipt", "the task needs a receipt: set EVERLOG_SETTLE_FUNCTION");
