@@ -33,12 +33,12 @@ pub fn page() -> String {
     let journal = journal::list();
     let (cost, rest): (Vec<&Fact>, Vec<&Fact>) =
         facts(&journal).into_iter().partition(|fact| fact.what.contains(" units"));
-    let rest: Vec<&Fact> = rest.into_iter().chain([journal::left_after_a_kill()]).collect();
-    let _ =
-        writeln!(page, "\n## What differs\n\n{} tests, through the journal.\n", journal.len() + 1);
+    let _ = writeln!(page, "\n## What differs\n\n{} tests, through the journal.\n", journal.len());
     table(&mut page, &rest);
     page.push_str("\n## Units\n\n");
     table(&mut page, &cost);
+    page.push_str("\n## After a kill\n\n");
+    after_a_kill(&mut page, journal::left_after_a_kill());
     page
 }
 
@@ -46,7 +46,7 @@ fn facts<B>(list: &[&'static Case<B>]) -> Vec<&'static Fact> {
     list.iter().flat_map(|case| case.facts.iter().copied()).collect()
 }
 
-/// A row a fact; `=` is what AWS does. Notes below.
+/// A row a fact; `=` is what AWS does. Notes below, each once.
 fn table(page: &mut String, facts: &[&Fact]) {
     let engines = [Engine::Embedded, Engine::DynamoDbLocal, Engine::LocalStack, Engine::MiniStack];
     let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
@@ -60,11 +60,27 @@ fn table(page: &mut String, facts: &[&Fact]) {
         let cells: Vec<String> = cells.collect();
         let _ = writeln!(page, "| {} | {} | {} |", fact.what, fact.aws, cells.join(" | "));
     }
-    let noted: Vec<&&Fact> = facts.iter().filter(|fact| !fact.note.is_empty()).collect();
-    if !noted.is_empty() {
+    let noted = facts.iter().filter(|fact| !fact.note.is_empty());
+    let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
+    for fact in noted {
+        let what = format!("*{}*", fact.what);
+        match notes.iter_mut().find(|(note, _)| *note == fact.note) {
+            Some((_, whats)) => whats.push(what),
+            None => notes.push((fact.note, vec![what])),
+        }
+    }
+    if !notes.is_empty() {
         page.push('\n');
     }
-    for fact in noted {
-        let _ = writeln!(page, "- *{}*: {}", fact.what, fact.note);
+    for (note, whats) in notes {
+        let _ = writeln!(page, "- {}: {note}.", whats.join(", "));
     }
+}
+
+/// What only the engines show that are started here: the others are not killed.
+fn after_a_kill(page: &mut String, fact: &Fact) {
+    let engines = [Engine::DynamoDbLocal, Engine::LocalStack];
+    let found = engines.map(|engine| format!("{}: {}", engine.name(), fact.expected(engine)));
+    let _ = writeln!(page, "What is left of {}.\n", fact.what);
+    let _ = writeln!(page, "- {}\n\n{}", found.join("\n- "), fact.note);
 }

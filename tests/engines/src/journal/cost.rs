@@ -111,7 +111,7 @@ const READ_CHUNK: Fact = Fact {
     what: "read units: the largest chunk of a plan",
     aws: "88",
     except: &[Except { engine: Engine::MiniStack, value: "1" }],
-    note: "as above",
+    note: "ministack reports one unit for any read: don't measure reads on it",
 };
 
 const READ_ALARMS: Fact =

@@ -19,10 +19,10 @@ use crate::script::Server;
 
 /// What a killed engine leaves.
 pub(crate) static LEFT: Fact = Fact {
-    what: "a log after its engine was killed by signal 9 and started again",
+    what: "a log whose engine was killed by signal 9 in the middle of commits and started again",
     aws: "whole",
     except: &[Except { engine: Engine::LocalStack, value: "gone with its table" }],
-    note: "LocalStack without a token keeps everything in memory. The journal answers *unavailable* then; nothing is taken for an empty log by a writer that holds a state.",
+    note: "DynamoDB Local was started on files again. LocalStack without a token keeps everything in memory; the journal finds no table then and answers *unavailable*, and nobody takes that for an empty log. For the embedded engine `localstack/tests/process` kills the whole process; ministack is not killed.",
 };
 
 /// The tests, if servers may be started.
