@@ -31,6 +31,9 @@ pub const DEAD_LETTER: &str = "dead-letter";
 /// The queue of messages for workflows whose log does not fold; FIFO.
 pub const QUARANTINE: &str = "quarantine";
 
+/// The fleet's own queues. All others are task and reply queues.
+pub const OWN: [&str; 7] = [APPEND, PREPARE, SETTLE, WAKE, OUTBOX, DEAD_LETTER, QUARANTINE];
+
 /// What the environment must say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -118,10 +121,12 @@ impl Queues {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Whether there is such a queue.
+    /// Whether there is such a queue for dispatches and answers: the fleet's
+    /// own queues take messages of other kinds, and no function may send there
+    /// what a caller names.
     #[must_use]
-    pub fn knows(&self, name: &QueueName) -> bool {
-        self.0.contains_key(name.as_str())
+    pub fn offers(&self, name: &QueueName) -> bool {
+        self.0.contains_key(name.as_str()) && !OWN.contains(&name.as_str())
     }
 
     /// The logical name of the queue whose URL ends with this physical name.

@@ -46,6 +46,7 @@ pub use dispatch::build as build_dispatch;
 #[cfg(feature = "aws")]
 pub use environment::EnvironmentError;
 pub use serve::GiveBack;
+pub(crate) use serve::panic_text;
 
 /// Milliseconds of an invocation that are kept for giving back.
 const RESERVE_MS: u64 = 3_000;

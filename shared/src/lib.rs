@@ -26,5 +26,6 @@ pub mod relay;
 pub mod state;
 pub mod telemetry;
 pub mod time;
+pub mod worker;
 
 pub use answer::Rejection;

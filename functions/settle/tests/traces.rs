@@ -98,7 +98,7 @@ async fn a_command_is_followed_through_load_decide_commit_and_relay_and_into_its
     assert_eq!((&*invocation.trace, &*invocation.parent), LAMBDA);
     let command = named(&spans, "command")[0];
     assert_eq!((&*command.trace, &*command.parent), CALLER);
-    assert_eq!(command.links, [invocation.id.clone()]);
+    assert_eq!(command.links, std::slice::from_ref(&invocation.id));
     let said = |name: &str| command.fields.get(name).map(String::as_str);
     assert_eq!((said("workflow"), said("verb")), (Some("w-0"), Some("settle")));
     assert_eq!((said("outcome"), said("head")), (Some("committed"), Some("4")));
@@ -145,7 +145,7 @@ async fn commands_of_one_commit_share_its_steps_and_a_failed_one_is_an_error() {
     };
     let shared = of("w-0");
     assert!(shared.iter().all(|command| !command.error));
-    for command in shared {
+    for command in &shared {
         child(&spans, "decide", command);
     }
     assert_eq!(named(&spans, "commit").len(), 1, "one commit for both");

@@ -18,8 +18,6 @@ use crate::message::{DeadLetter, Wake};
 use crate::relay::Outgoing;
 use crate::telemetry::{Count, trace};
 
-/// Bytes of a dead letter; SQS takes 1 MiB.
-const LETTER_BYTES_MAX: usize = 1_000_000;
 /// Seconds after which a message that was given back is visible again, at most.
 const GIVE_BACK_S_MAX: i32 = 20;
 
@@ -217,10 +215,10 @@ impl Fleet {
             return Err(InvalidInput::new("command", limit, found));
         }
         let known = |queue: &crate::id::QueueName, field: String| {
-            if self.relay.queues().knows(queue) {
+            if self.relay.queues().offers(queue) {
                 return Ok(());
             }
-            Err(InvalidInput::new(field, "a configured queue", queue))
+            Err(InvalidInput::new(field, "a configured task or reply queue", queue))
         };
         if let Some(reply_to) = &command.reply_to {
             known(reply_to, "reply_to".into())?;
@@ -255,7 +253,7 @@ impl Fleet {
             "unreadable"
         );
         if let Some(queue) = &unreadable.reply_to
-            && self.relay.queues().knows(queue)
+            && self.relay.queues().offers(queue)
             && !self.send_answer(queue.as_str(), &answer).await
         {
             return false;
@@ -265,23 +263,14 @@ impl Fleet {
 
     /// Moves a message to the dead-letter queue. Whether that worked.
     pub(super) async fn dead_letter(&self, message: &Message, reason: &str) -> bool {
-        let mut letter = DeadLetter {
+        let letter = DeadLetter {
             queue: message.queue.clone(),
             message_id: message.id.clone(),
             reason: reason.to_owned(),
             body: message.body.clone(),
         };
-        let mut body = serde_json::to_string(&letter).unwrap_or_default();
-        // Escaped, a body may outgrow what a queue takes: its beginning must do.
-        while body.len() > LETTER_BYTES_MAX {
-            let keep = letter.body.len() / 2;
-            let keep = (0..=keep).rev().find(|at| letter.body.is_char_boundary(*at)).unwrap_or(0);
-            letter.body.truncate(keep);
-            letter.body.push_str("… (cut)");
-            body = serde_json::to_string(&letter).unwrap_or_default();
-        }
-        let outgoing =
-            Outgoing { body, group: "dead-letter".into(), dedup: message.id.clone(), delay_s: 0 };
+        let (body, dedup) = (letter.into_body(), message.id.clone());
+        let outgoing = Outgoing { body, group: "dead-letter".into(), dedup, delay_s: 0 };
         let kept = self.relay.send(DEAD_LETTER, vec![outgoing]).await.is_empty();
         self.tally.add(Count::DeadLettered, usize::from(kept));
         kept

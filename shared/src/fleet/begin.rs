@@ -142,7 +142,7 @@ impl Fleet {
 
     fn unknown_queue(&self, plan: &Plan) -> Option<String> {
         let tasks = (0..).zip(&plan.nodes).filter_map(|(at, _)| plan.task(at));
-        tasks.map(|t| &t.queue).find(|q| !self.relay.queues().knows(q)).map(ToString::to_string)
+        tasks.map(|t| &t.queue).find(|q| !self.relay.queues().offers(q)).map(ToString::to_string)
     }
 
     /// The log that a command is about; begins one if it may.

@@ -19,7 +19,6 @@ use aws_config::{BehaviorVersion, SdkConfig};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 
 use super::Fleet;
-use super::lambda::InvocationError;
 use crate::commit::SCHEMA_READ_MAX;
 use crate::config::{Config, ConfigError};
 use crate::journal::{self, Journal, Schemas};
@@ -72,16 +71,4 @@ async fn sdk_config() -> SdkConfig {
         .http_client(https)
         .load()
         .await
-}
-
-impl InvocationError {
-    /// The `errorType` that a direct caller sees: `Unreadable` must be
-    /// corrected, `GivenBack` be sent again.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Unreadable(_) => "Unreadable",
-            Self::GivenBack(_) => "GivenBack",
-        }
-    }
 }

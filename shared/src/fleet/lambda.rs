@@ -20,6 +20,18 @@ pub enum InvocationError {
     GivenBack(#[from] super::GiveBack),
 }
 
+impl InvocationError {
+    /// The `errorType` that a direct caller sees: `Unreadable` must be
+    /// corrected, `GivenBack` be sent again.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "Unreadable",
+            Self::GivenBack(_) => "GivenBack",
+        }
+    }
+}
+
 impl Fleet {
     /// Serves one invocation: an SQS batch, a schedule event (`timer-sweep`
     /// alone), or a command, which is answered.

@@ -50,7 +50,7 @@ async fn chaos(stack: Stack, door: Door) {
         (0..WORKFLOWS).map(|at| Stack::fresh(&format!("chaos-{at}"))).collect();
     let _workers = worker::start(&stack, "default", 4);
     let killer = Killer::default();
-    let killing = killer.start(&stack, Duration::from_millis(1_500));
+    let killing = killer.start(&stack, Duration::from_millis(400));
     for workflow in &workflows[..WORKFLOWS / 2] {
         stack.start(workflow, &plan()).await;
     }

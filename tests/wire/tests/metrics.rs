@@ -210,7 +210,7 @@ fn the_paper_names_each_metric_with_its_unit_and_no_other() {
 fn the_paper_says_what_to_do_for_each_kind_and_each_reason() {
     let named: BTreeSet<String> = rows().into_iter().flat_map(|(names, _)| names).collect();
     let answer = schema("answer").expect("a message");
-    let variants = answer["$defs"]["Rejection"]["oneOf"].as_array().expect("kinds");
+    let variants = answer["$defs"]["Rejection"]["oneOf"].as_array().expect("kinds").clone();
     let kinds = variants.iter().filter_map(|kind| kind["properties"]["kind"]["const"].as_str());
     let kinds: Vec<&str> = kinds.collect();
     assert_eq!(kinds.len(), variants.len());
@@ -234,8 +234,8 @@ fn the_paper_says_what_to_do_for_each_kind_and_each_reason() {
         GiveBack::OutOfTime,
         GiveBack::AfterFailure,
     ]);
-    let kinds = kinds.into_iter().map(str::to_owned);
-    for name in kinds.chain(reasons.iter().map(|why| why.name().to_owned())) {
-        assert!(named.contains(&name), "docs/metrics.md does not name {name}");
+    let reasons = reasons.iter().map(|reason| -> &str { reason.name() });
+    for name in kinds.into_iter().chain(reasons) {
+        assert!(named.contains(name), "docs/metrics.md does not name {name}");
     }
 }
