@@ -79,10 +79,10 @@ async fn an_outage_is_written_as_what_was_given_back_and_why() {
     let mut append = Function::start(BINARY, &stack).await;
     append.serve(batch("append", [message("m-1", "w-1", start("w-1"))])).await;
     stack.outage(|target, _| target.ends_with(".PutItem"));
-    let signal = command("s-1", "w-1", json!({ "signal": { "name": "poke" } }));
-    let served = append.serve(batch("append", [message("m-2", "w-1", &signal)])).await;
+    let pause = command("p-1", "w-1", json!({ "pause": {} }));
+    let served = append.serve(batch("append", [message("m-2", "w-1", &pause)])).await;
     assert_eq!(served, ["m-2"]);
-    let outcome = append.invoke(signal).await;
+    let outcome = append.invoke(pause).await;
     assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
     let lines = append.metrics().await;
     for line in &lines[1..] {

@@ -5,9 +5,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Identity;
-use tracing_subscriber::registry::Registry;
 
 /// No traces. There is no value of it.
 #[derive(Debug)]
@@ -22,7 +20,7 @@ impl Traces {
         (None, asked.then(|| "this build leaves traces out: its feature `otel` is off".into()))
     }
 
-    pub(crate) fn layer<S>(&self) -> Identity {
+    pub(crate) fn layer(&self) -> Identity {
         match self.0 {}
     }
 
