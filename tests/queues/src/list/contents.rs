@@ -34,10 +34,7 @@ const BACKSPACE: Fact = Fact::alike("U+0008 in a body", "InvalidMessageContents"
 const NONCHARACTER: Fact = Fact::alike("U+FFFE in a body", "InvalidMessageContents");
 const EMPTY: Fact = Fact::alike("an empty body", "MissingParameter");
 const NO_TYPE: Fact = Fact::alike("an attribute of the type \"Text\"", "InvalidParameterValue")
-    .but(
-        &[ministack("accepted")],
-        "Attributes are not checked. Everlog sends none.",
-    );
+    .but(&[ministack("accepted")], "Attributes are not checked. Everlog sends none.");
 const NO_VALUE: Fact = Fact::alike("an attribute with an empty value", "InvalidParameterValue")
     .but(&[ministack("accepted")], "As above.");
 const NAME: Fact = Fact::alike("an attribute named \"AWS.a\"", "InvalidParameterValue")
