@@ -16,5 +16,5 @@ if [ -z "${EVERLOG_LAMBDA_DIR:-}" ]; then
     EVERLOG_LAMBDA_DIR=$target/lambda
 fi
 export EVERLOG_LAMBDA_DIR
-cargo test --locked --workspace --features everlog-runtime-tests/cold-start \
+cargo test --locked --workspace --features "${DEEP:-everlog-runtime-tests/cold-start}" \
     --test cold_start -- --nocapture

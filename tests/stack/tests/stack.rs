@@ -142,10 +142,10 @@ fn start(workflow: &WorkflowId, queue: &str) -> String {
 }
 
 async fn letter(stack: &Stack, wanted: impl Fn(&Letter) -> bool) -> Letter {
-    let letters = Letters::given_up(&stack.deployed).unwrap();
+    let letters = Letters::given_up(&stack.deployed).expect("a queue");
     let end = tokio::time::Instant::now() + LIMIT;
     loop {
-        let read = letters.read(1_000).await.unwrap();
+        let read = letters.read(1_000).await.expect("readable letters");
         if let Some(found) = read.into_iter().find(|letter| wanted(letter)) {
             return found;
         }
@@ -156,10 +156,10 @@ async fn letter(stack: &Stack, wanted: impl Fn(&Letter) -> bool) -> Letter {
 /// Makes a task queue and deploys the stack again with it.
 async fn add_queue(stack: &Stack, logical: &str) {
     let name = format!("{}-{logical}", stack.deployed.table);
-    let made = stack.deployed.sqs.create_queue().queue_name(&name).send().await.unwrap();
+    let made = stack.deployed.sqs.create_queue().queue_name(&name).send().await.expect("a queue");
     // As the functions know the others: the emulator answers under two names.
-    let other = stack.deployed.queues.url(DEAD_LETTER).unwrap();
-    let (base, _) = other.rsplit_once('/').unwrap();
+    let other = stack.deployed.queues.url(DEAD_LETTER).expect("a queue");
+    let (base, _) = other.rsplit_once('/').expect("a URL");
     assert!(made.queue_url().is_some_and(|url| url.ends_with(&name)));
     let parameters = format!(
         r#"ExtraQueues="\"{logical}\":\"{base}/{name}\"" ExtraQueueArns=arn:aws:sqs:us-east-1:000000000000:{name}"#
@@ -169,6 +169,6 @@ async fn add_queue(stack: &Stack, logical: &str) {
         .arg("deploy")
         .env("EVERLOG_STACK_PARAMETERS", parameters)
         .output()
-        .unwrap();
+        .expect("a script");
     assert!(deployed.status.success(), "{}", String::from_utf8_lossy(&deployed.stderr));
 }

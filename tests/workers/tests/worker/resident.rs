@@ -36,7 +36,7 @@ async fn a_worker_killed_between_settle_and_delete_performs_again_under_the_same
     let second = scene.worker("w-2", &scene.direct, noting(&keys)).await;
     let _serving = scene.serve(&second, &scene.direct);
     pass(90).await;
-    let keys = keys.lock().unwrap();
+    let keys = keys.lock().unwrap().clone();
     assert_eq!(keys.len(), 2, "performed at least once");
     assert_eq!(keys[0], keys[1]);
     assert_eq!(scene.outcomes().await, ["succeeded"], "recorded once");
