@@ -27,7 +27,7 @@ start() {
     cd "$tools/$dynamodb_local"
     serve "$port" 90 java -Djava.library.path=./DynamoDBLocal_lib -jar DynamoDBLocal.jar \
         -port "$port" -sharedDb "${store[@]}"
-    ready "$ready_to" \
+    ready "$ready_to" "export EVERLOG_SERVER_PID=$server" \
         "export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:$port" \
         "export AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test"
     stay

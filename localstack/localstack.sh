@@ -88,6 +88,7 @@ begin() {
     wake "$port" 60 dynamodb DynamoDB_20120810.ListTables
     wake "$port" 60 sqs AmazonSQS.ListQueues
     environment=(
+        "export EVERLOG_SERVER_PID=$server"
         "export AWS_ENDPOINT_URL=http://127.0.0.1:$port"
         "export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1"
         "export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test"

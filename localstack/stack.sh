@@ -4,156 +4,123 @@
 # `bootstrap` processes, event source mappings, EventBridge Scheduler,
 # CloudFormation, IAM that refuses), and `sam deploy` makes the stack.
 #
-#   localstack/stack.sh run               starts it; it runs until Ctrl-C
-#   localstack/stack.sh run -- COMMAND    starts it, runs COMMAND with the
-#                                         environment of `env`, ends it all
-#   localstack/stack.sh env               prints the environment for clients
-#   localstack/stack.sh deploy            deploys again into a running stack
+#   localstack/stack.sh run [--port N] [--ready-file F] [-- COMMAND...]
+#   localstack/stack.sh env        what clients want, of the stack that runs
+#   localstack/stack.sh deploy     deploys again into it
+#   localstack/stack.sh fetch      only puts the tools into the cache
 #
-#   EVERLOG_STACK_PORT   the port (default: a free one)
-#   EVERLOG_STACK_NAME   name of the stack (default: everlog)
-#   EVERLOG_STACK_DIR    what the stack leaves (default: .everlog/stack)
-#   EVERLOG_TOOLS        where tools are kept (default: ~/.cache/everlog-tools)
-#   EVERLOG_LAMBDA_DIR   binaries that are built already: NAME/bootstrap
+# `run` stays in the foreground. Once the stack is there it prints what clients
+# want (for `.` or `source`). With a COMMAND it runs that, with the environment
+# for clients, and ends with it.
+#
+#   EVERLOG_STACK_NAME        name of the stack (default: everlog)
+#   EVERLOG_STACK_DIR         what it leaves: builds and logs (default: .everlog/stack)
+#   EVERLOG_STACK_PARAMETERS  more parameters of the template, as sam takes them
+#   EVERLOG_LAMBDA_DIR        binaries that are built already, NAME/bootstrap
+#   EVERLOG_TOOLS             where tools are kept (default: ~/.cache/everlog-tools)
+#
+# Needs Python 3.10 with venv, make; cargo unless the binaries are there.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
-dir=${EVERLOG_STACK_DIR:-$root/.everlog/stack}
+# shellcheck source=localstack/tools.sh
+. "$here/tools.sh"
+
 name=${EVERLOG_STACK_NAME:-everlog}
-tools=${EVERLOG_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/everlog-tools}
-ministack_version=1.5.33
-ready=$dir/ready.env
+state=${EVERLOG_STACK_DIR:-$root/.everlog/stack}
+running=$state/ready.env
+ministack=ministack-1.5.33
+sam=sam-1.170.0
 
-say() { printf 'stack: %s\n' "$*" >&2; }
-fail() { say "$*"; exit 1; }
-need() { command -v "$1" >/dev/null || fail "$1 is missing: $2"; }
-
-# A virtual environment per set of pins, made whole or not at all.
-venv() {
-    local at=$tools/$1; shift
-    if [ ! -e "$at/ready" ]; then
-        say "installing $* (once)"
-        mkdir -p "$tools"
-        (
-            flock 9
-            [ -e "$at/ready" ] && exit 0
-            rm -rf "$at"
-            python3 -m venv "$at"
-            "$at/bin/pip" install --quiet --disable-pip-version-check "$@"
-            touch "$at/ready"
-        ) 9>"$at.lock" >&2
-    fi
-    printf '%s\n' "$at/bin"
+pip_into() {
+    local at=$1
+    shift
+    need python3 "install Python 3.10 or later, with venv"
+    python3 -m venv "$at" || fail "python3 has no venv (apt-get install python3-venv)"
+    "$at/bin/pip" install --quiet --disable-pip-version-check "$@" || fail "pip could not install $*"
+}
+fetch_ministack() { pip_into "$1" ministack==1.5.33 aws-sam-translator==1.115.0 boto3 pyyaml; }
+fetch_sam() { pip_into "$1" aws-sam-cli==1.170.0 cargo-lambda==1.9.2; }
+fetch() {
+    once "$ministack" fetch_ministack
+    once "$sam" fetch_sam
+    export PATH=$tools/$sam/bin:$PATH SAM_CLI_TELEMETRY=0
 }
 
-tool_paths() {
-    need python3 "3.10 or later, with venv"
-    ministack=$(venv "ministack-$ministack_version" "ministack==$ministack_version" "aws-sam-translator==1.115.0" boto3)
-    sam=$(venv sam-1.170.0 "aws-sam-cli==1.170.0" "cargo-lambda==1.9.2")
-    export PATH=$sam:$PATH SAM_CLI_TELEMETRY=0
-}
+# This machine's processor: the functions run here.
+architecture() { case $(uname -m) in aarch64 | arm64) echo arm64 ;; *) echo x86_64 ;; esac; }
 
-client_environment() {
-    cat <<END
-export AWS_ENDPOINT_URL=$endpoint
-export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
-export AWS_ACCESS_KEY_ID=test
-export AWS_SECRET_ACCESS_KEY=test
-export EVERLOG_TABLE=$name
-export EVERLOG_STACK_PID=$pid
-END
+# logged NAME COMMAND...: runs it, and shows the end of what it said if it fails.
+logged() {
+    local log=$state/$1.log
+    shift
+    "$@" >"$log" 2>&1 || { tail -30 "$log" >&2; fail "failed: $* (whole in $log)"; }
 }
-
-# The machine's processor: ministack runs the functions here.
-architecture() { case $(uname -m) in aarch64|arm64) echo arm64 ;; *) echo x86_64 ;; esac; }
 
 build() {
-    export EVERLOG_ARCH=$(architecture)
-    if [ -n "${EVERLOG_LAMBDA_DIR:-}" ]; then
-        # Somebody built them: only lay them out as `sam build` would.
-        for function in append prepare settle timer-sweep outbox-dispatch; do
-            [ -x "$EVERLOG_LAMBDA_DIR/$function/bootstrap" ] || fail "no $EVERLOG_LAMBDA_DIR/$function/bootstrap"
-        done
-        export EVERLOG_PREBUILT=1 EVERLOG_BUILD=$EVERLOG_LAMBDA_DIR
-    fi
-    need cargo "see https://rustup.rs"
     need make "install make"
-    sam build --template "$root/infra/template.yaml" --config-file "$root/infra/samconfig.toml" \
-        --build-dir "$dir/build" --cache-dir "$dir/cache" \
-        --parameter-overrides "Architecture=$EVERLOG_ARCH" >"$dir/build.log" 2>&1 ||
-        { tail -30 "$dir/build.log" >&2; fail "the functions were not built: $dir/build.log"; }
+    EVERLOG_ARCH=$(architecture)
+    export EVERLOG_ARCH
+    if [ -n "${EVERLOG_LAMBDA_DIR:-}" ]; then
+        export EVERLOG_PREBUILT=1 EVERLOG_BUILD=$EVERLOG_LAMBDA_DIR
+    else
+        need cargo "see https://rustup.rs"
+        say "building the functions (minutes, the first time)"
+    fi
+    logged build sam build --template "$root/infra/template.yaml" --config-file "$root/infra/samconfig.toml" \
+        --build-dir "$state/build" --cache-dir "$state/cache" --parameter-overrides "Architecture=$EVERLOG_ARCH"
 }
 
+# The emulator speaks plain HTTP, which the queues would refuse: the one
+# parameter that differs from a deployment to AWS.
 deploy() {
     # shellcheck source=/dev/null
-    . "$ready"
-    # The emulator speaks plain HTTP, which the queues would refuse: the one
-    # parameter that differs from a deployment to AWS.
-    sam deploy --template "$dir/build/template.yaml" --stack-name "$name" --region "$AWS_REGION" \
-        --resolve-s3 --capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND --no-confirm-changeset --no-fail-on-empty-changeset \
-        --parameter-overrides "Architecture=$(architecture)" RefusePlainHttp=false ${EVERLOG_STACK_PARAMETERS:-} \
-        >"$dir/deploy.log" 2>&1 ||
-        { tail -30 "$dir/deploy.log" >&2; fail "the stack was not deployed: $dir/deploy.log"; }
-    "$ministack/python" "$root/localstack/bridge.py" "$name"
+    . "$running"
+    # shellcheck disable=SC2086 # several parameters
+    logged deploy sam deploy --template "$state/build/template.yaml" --stack-name "$name" --region "$AWS_REGION" \
+        --resolve-s3 --capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND --no-confirm-changeset \
+        --no-fail-on-empty-changeset --parameter-overrides "Architecture=$(architecture)" RefusePlainHttp=false \
+        ${EVERLOG_STACK_PARAMETERS:-}
+    logged bridge "$tools/$ministack/bin/python" "$here/bridge.py" "$name"
 }
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-
-start() {
-    mkdir -p "$dir"
-    if [ -e "$ready" ] && kill -0 "$(sed -n 's/^export EVERLOG_STACK_PID=//p' "$ready")" 2>/dev/null; then
-        fail "a stack runs already: $ready"
-    fi
-    rm -f "$ready"
-    tool_paths
+run() {
+    start_arguments "$@"
+    mkdir -p "$state"
+    exec 7>"$state/lock"
+    flock -n 7 || fail "a stack runs already in $state"
+    fetch
     build
-    local port=${EVERLOG_STACK_PORT:-$(free_port)}
-    endpoint=http://127.0.0.1:$port
-    # A group of its own, so that its function processes end with it.
-    setsid env GATEWAY_PORT="$port" BIND_HOST=127.0.0.1 AWS_ENDPOINT_URL="$endpoint" AUTH=true \
-        LAMBDA_ACCOUNT_CONCURRENCY=1000 TMPDIR="$dir/tmp" \
-        "$ministack/ministack" >"$dir/ministack.log" 2>&1 &
-    pid=$!
-    trap stop EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM HUP
-    for _ in $(seq 150); do
-        kill -0 "$pid" 2>/dev/null || { tail -5 "$dir/ministack.log" >&2; fail "ministack ended"; }
-        python3 - "$endpoint" <<'PY' && break
-import sys, urllib.request
-try: urllib.request.urlopen(sys.argv[1] + "/_ministack/health", timeout=2)
-except OSError: sys.exit(1)
-PY
-        sleep 0.2
-    done
-    client_environment >"$ready.new"
-    mv "$ready.new" "$ready"
+    run_dir
+    trap 'cp "$dir/server.log" "$state/ministack.log" 2>/dev/null; rm -f "$running"; end' EXIT
+    mkdir "$dir/tmp"
+    local endpoint=http://127.0.0.1:$port
+    serve "$port" 60 env GATEWAY_PORT="$port" BIND_HOST=127.0.0.1 AWS_ENDPOINT_URL="$endpoint" AUTH=true \
+        TMPDIR="$dir/tmp" "$tools/$ministack/bin/ministack"
+    local environment=(
+        "export AWS_ENDPOINT_URL=$endpoint"
+        "export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1"
+        "export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test"
+        "export EVERLOG_TABLE=$name"
+    )
+    printf '%s\n' "${environment[@]}" >"$running"
     deploy
-    say "up at $endpoint; clients: . $ready"
+    say "the stack is up; its log: $dir/server.log"
+    ready "$ready_to" "${environment[@]}"
+    [ ${#command[@]} -gt 0 ] || stay
+    # shellcheck source=/dev/null
+    . "$running"
+    "${command[@]}"
 }
 
-stop() {
-    rm -f "$ready"
-    kill -TERM -- "-$pid" 2>/dev/null || return 0
-    for _ in $(seq 50); do kill -0 -- "-$pid" 2>/dev/null || return 0; sleep 0.1; done
-    kill -KILL -- "-$pid" 2>/dev/null || true
-}
-
-case ${1:-} in
-    run)
-        mkdir -p "$dir/tmp"
-        start
-        shift
-        if [ "${1:-}" = "--" ]; then
-            shift
-            # shellcheck source=/dev/null
-            . "$ready"
-            "$@"
-        else
-            wait "$pid" || true
-        fi
+what=${1:-}
+[ $# -eq 0 ] || shift
+case $what in
+    run) run "$@" ;;
+    env | deploy)
+        [ -e "$running" ] || fail "no stack runs: localstack/stack.sh run"
+        if [ "$what" = env ]; then cat "$running"; else fetch && build && deploy; fi
         ;;
-    env) [ -e "$ready" ] || fail "no stack runs"; cat "$ready" ;;
-    deploy) [ -e "$ready" ] || fail "no stack runs"; tool_paths; build; deploy ;;
-    *) sed -n '2,19s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    fetch) fetch ;;
+    *) sed -n '2,24s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac

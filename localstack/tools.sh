@@ -104,7 +104,7 @@ run_dir() {
 launch() {
     local name=$1
     shift
-    setsid "$@" >"$dir/$name.log" 2>&1 </dev/null 8>&- &
+    setsid env EVERLOG_RUN="$dir" "$@" >"$dir/$name.log" 2>&1 </dev/null 8>&- &
     server=$!
     groups+=("$server")
     # A kill -9 of this script leaves the watch, which then ends the server.
@@ -115,6 +115,7 @@ launch() {
         kill -TERM -- "-$3" || true
         for _ in {1..40}; do kill -0 -- "-$3" || break; sleep 0.25; done
         kill -KILL -- "-$3"
+        grep -lsF "EVERLOG_RUN=$4" /proc/[0-9]*/environ | cut -d/ -f3 | xargs -r kill -KILL
         rm -rf "$4"
     ' watch $$ "$PPID" "$server" "$dir" >/dev/null 2>&1 </dev/null 8>&- &
     # It ends by itself, and `wait -n` is about servers.
@@ -169,7 +170,11 @@ end() {
         # Bash would say on standard error that it was killed.
         { kill -KILL -- "-$group" && wait "$group"; } 2>/dev/null || true
     done
-    [ -z "${dir:-}" ] || rm -rf "$dir"
+    if [ -n "${dir:-}" ]; then
+        # What a server that was killed left in a session of its own.
+        grep -lsF "EVERLOG_RUN=$dir" /proc/[0-9]*/environ | cut -d/ -f3 | xargs -r kill -KILL 2>/dev/null || true
+        rm -rf "$dir"
+    fi
     exit "$status"
 }
 

@@ -16,7 +16,7 @@ mod session;
 mod timeline;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -46,12 +46,13 @@ struct Cli {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// The database file; made if it is not there.
-    #[arg(long, global = true, env = "EVERLOG_DB", default_value = ".everlog/everlog.db")]
-    db: PathBuf,
+    /// The database file; made if it is not there [default: .everlog/everlog.db]
+    #[arg(long, global = true, env = "EVERLOG_DB")]
+    db: Option<PathBuf>,
     /// The table of a deployed fleet, which is then used instead of the
-    /// database file. Also its stack's name.
-    #[arg(long, global = true, env = "EVERLOG_TABLE")]
+    /// database file. Also its stack's name [env: EVERLOG_TABLE, unless a
+    /// database file is named].
+    #[arg(long, global = true)]
     table: Option<String>,
     /// Address of a deployed fleet that is not on AWS: of an emulator.
     #[arg(long, global = true, value_name = "URL")]
@@ -69,16 +70,28 @@ pub(crate) struct Global {
 
 /// Name of the stack, and so of the table, where the command line names none.
 const TABLE: &str = "everlog";
+/// The database file, where nothing names another.
+const DB: &str = ".everlog/everlog.db";
 
 impl Global {
-    /// The deployed fleet that the command line asks for, if it asks for one.
+    /// The deployed fleet that the command line asks for, or else the
+    /// environment; none if a database file is meant.
     fn address(&self) -> Option<Address> {
-        let asked = self.table.is_some() || self.endpoint_url.is_some() || self.profile.is_some();
-        asked.then(|| Address {
-            table: self.table.clone().unwrap_or_else(|| TABLE.into()),
+        let flags = self.table.is_some() || self.endpoint_url.is_some() || self.profile.is_some();
+        let environment = std::env::var("EVERLOG_TABLE").ok().filter(|table| !table.is_empty());
+        if !flags && (self.db.is_some() || environment.is_none()) {
+            return None;
+        }
+        Some(Address {
+            table: self.table.clone().or(environment).unwrap_or_else(|| TABLE.into()),
             endpoint_url: self.endpoint_url.clone(),
             profile: self.profile.clone(),
         })
+    }
+
+    /// The database file.
+    fn db(&self) -> &Path {
+        self.db.as_deref().unwrap_or(Path::new(DB))
     }
 }
 

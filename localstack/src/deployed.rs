@@ -12,6 +12,8 @@
 
 mod create;
 
+use std::time::Duration;
+
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_lambda::error::DisplayErrorContext;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
@@ -21,6 +23,8 @@ use everlog::fleet::Fleet;
 use everlog::journal::{self, Journal, JournalError};
 use everlog::relay::{self, Relay};
 use everlog::time::Clock;
+use everlog::worker::{self, TaskQueue, Worker};
+use tokio::task::JoinSet;
 
 /// End of the names of queues of what could not be delivered.
 pub const UNDELIVERED: &str = "-undelivered";
@@ -78,6 +82,9 @@ pub enum DeployedError {
         /// What its environment lacks.
         source: ConfigError,
     },
+    /// A plan names a queue that the deployment hasn't got.
+    #[error("the deployment has no queue {0}: name it in EVERLOG_QUEUES of its functions")]
+    NoTaskQueue(String),
     /// A service does not answer, or not to us.
     #[error("{service} does not answer: {said}")]
     Unanswered {
@@ -158,6 +165,31 @@ impl Deployed {
             }
             false => Client::here(self.fleet()),
         }
+    }
+
+    /// Starts a worker on task queues, `concurrency` tasks of each at once. What
+    /// runs when the set is dropped is performed again a minute later.
+    ///
+    /// # Errors
+    /// [`DeployedError::NoTaskQueue`].
+    pub fn serve(
+        &self,
+        worker: &Worker,
+        task_queues: &[String],
+        concurrency: usize,
+    ) -> Result<JoinSet<()>, DeployedError> {
+        let sqs = worker::configure(aws_sdk_sqs::config::Builder::from(&self.aws));
+        let mut tasks = JoinSet::new();
+        for name in task_queues {
+            let url = self.queues.url(name);
+            let url = url.ok_or_else(|| DeployedError::NoTaskQueue(name.clone()))?;
+            let (worker, queue) = (worker.clone(), TaskQueue::new(sqs.clone(), url));
+            tasks.spawn(async move {
+                let never = std::future::pending();
+                worker.serve(&queue, concurrency, never, Duration::ZERO).await;
+            });
+        }
+        Ok(tasks)
     }
 
     /// The physical name of a function.

@@ -10,7 +10,7 @@
 //! One process owns a file. Others talk to it through a loopback port.
 //!
 //! [`backend`] holds the engines, [`transport`] puts clients on them,
-//! [`server`] puts a port before them, [`owner`] decides who owns a file,
+//! [`server`] puts a port before them, [`invoke`] answers direct invocations on it, [`owner`] decides who owns a file,
 //! [`stack`] is all of it together, [`mapping`] plays Lambda's event source
 //! mappings, [`worker`] runs tasks.
 
@@ -18,6 +18,7 @@ pub mod backend;
 pub mod cli;
 pub mod deployed;
 pub mod doctor;
+pub mod invoke;
 pub mod letters;
 pub mod mapping;
 pub mod owner;

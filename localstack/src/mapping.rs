@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use everlog::fleet::{Fleet, Function};
-use everlog_sqs::{Engine, Entry, Receive, ReceivedMessage};
+use everlog::telemetry::TRACEPARENT;
+use everlog_sqs::{AttributeValue, Engine, Entry, Receive, ReceivedMessage};
 use serde_json::{Value, json};
 
 use crate::stack;
@@ -108,12 +109,20 @@ fn record(message: &ReceivedMessage, arn: &str) -> Value {
     if let Some(dedup) = &message.deduplication_id {
         attributes["MessageDeduplicationId"] = json!(&**dedup);
     }
+    // Of the user's own attributes the functions read this one.
+    let trace = message.attributes.get(TRACEPARENT).map(|attribute| &attribute.value);
+    let traces = match trace {
+        Some(AttributeValue::Text(text)) => {
+            json!({ TRACEPARENT: { "dataType": "String", "stringValue": text } })
+        }
+        Some(AttributeValue::Binary(_)) | None => json!({}),
+    };
     json!({
         "messageId": message.message_id,
         "receiptHandle": message.receipt_handle,
         "body": &*message.body,
         "attributes": attributes,
-        "messageAttributes": {},
+        "messageAttributes": traces,
         "eventSource": "aws:sqs",
         "eventSourceARN": arn,
         "awsRegion": "us-east-1",

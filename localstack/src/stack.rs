@@ -74,7 +74,8 @@ impl Stack {
                 let http = transport::client(transport::direct(&backend), Clock::System);
                 let queues = all_queues(task_queues);
                 let observer = self::fleet(http, "http://aws.local", Clock::System, queues);
-                let address = crate::server::serve(backend.clone()).await.map_err(fault)?;
+                let address =
+                    crate::server::serve(backend.clone(), fleet.clone()).await.map_err(fault)?;
                 lock.announce(address).map_err(fault)?;
                 Ok(Self { fleet, observer, backend: Some(backend), _lock: Some(lock) })
             }
@@ -165,15 +166,19 @@ fn all_queues(task_queues: &[String]) -> Queues {
 #[must_use]
 pub fn fleet(http: SharedHttpClient, endpoint: &str, clock: Clock, queues: Queues) -> Fleet {
     let (db, skew) = journal::configure(dynamo_config(http.clone(), endpoint), &clock);
-    let sqs = relay::configure(
-        aws_sdk_sqs::Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(local_credentials())
-            .endpoint_url(endpoint)
-            .http_client(http),
-    );
+    let sqs = relay::configure(sqs_config(http, endpoint));
     Fleet::new(Journal::new(db, TABLE, clock, skew), Relay::new(sqs, queues))
+}
+
+/// SQS of a local stack, for `relay::configure` or `worker::configure`.
+#[must_use]
+pub fn sqs_config(http: SharedHttpClient, endpoint: &str) -> aws_sdk_sqs::config::Builder {
+    aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(local_credentials())
+        .endpoint_url(endpoint)
+        .http_client(http)
 }
 
 fn dynamo_config(http: SharedHttpClient, endpoint: &str) -> aws_sdk_dynamodb::config::Builder {

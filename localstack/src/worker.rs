@@ -1,64 +1,63 @@
-//! Workers: take dispatches, run them, say how they ended.
+//! Workers of this machine: what `everlog run` performs tasks with.
 //!
-//! A worker is as any worker of a user's: it knows dispatches and commands,
-//! not the log. A task that may run longer than 20 seconds, or that has a
-//! time-out, gets a receipt first; a second worker with the same dispatch is
-//! refused by it. While a worker runs something, that stands in the
-//! [`running`] file, so that a new owner of the database knows what died.
+//! They are as any worker of a user's (`everlog::worker`): they know dispatches
+//! and commands, not the log. On a deployed fleet they poll its queues; on the
+//! embedded one a [`Pool`] takes from the engine itself, without the SDK in
+//! between, and writes down what it runs in the [`running`] file, so that a new
+//! owner of the database knows what died.
 
 mod execute;
 pub mod running;
-mod underway;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use everlog::answer::{Directive, Reply};
-use everlog::command::{AttemptId, Command, Ended, Evidence, Settle, Verb};
-use everlog::config::SETTLE;
-use everlog::fleet::{Fleet, Function, GiveBack, build_dispatch, group_id};
-use everlog::id::{CommandId, OwnerId};
-use everlog::journal::{JournalError, LogKey};
+use everlog::answer::Reply;
+use everlog::client::Client;
+use everlog::command::{Command, Ended, Settle, Verb};
+use everlog::fleet::{Fleet, Function, GiveBack};
+use everlog::id::CommandId;
+use everlog::journal::JournalError;
 use everlog::message::Dispatch;
-use everlog::relay::Outgoing;
+use everlog::worker::{Deadline, Fate, NoSettleQueue, Worker, unique_name};
 use everlog_sqs::{Engine, Receive, ReceivedMessage};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub use execute::Pace;
 use running::Running;
-pub use underway::Underway;
 
 use crate::stack;
 
-/// A worker that runs longer than this says so.
-const RECEIPT_AFTER: Duration = Duration::from_secs(20);
 /// Seconds for which a received dispatch is hidden: the longest that SQS takes.
+/// The engine dies with this process, so nothing is hidden longer than it lives.
 const HIDDEN_S: u32 = 43_200;
-/// Seconds after which a dispatch that could not begin is received again.
-const AGAIN_S: u32 = 2;
-/// Tries of a direct settle.
-const SETTLE_TRIES: u32 = 20;
-/// Tries of a receipt.
-const RECEIPT_TRIES: u64 = 10;
+/// Seconds until a second copy of a running dispatch is looked at again.
+const COPY_S: u32 = 60;
+
+/// A worker that runs the commands of tasks, or lets their measured run times
+/// pass at `pace`. `fleet` is its way to send and to read; `client` to call.
+///
+/// # Errors
+/// [`NoSettleQueue`].
+pub fn local(fleet: &Fleet, client: Client, pace: Pace) -> Result<Worker, NoSettleQueue> {
+    let relay = fleet.relay().clone();
+    let run = move |task, _| execute::execute(task, pace);
+    let worker = Worker::new(unique_name("local"), client, relay, run)?;
+    // Commands and sleeps have nothing to tidy up: no grace.
+    let worker = worker.with_cancel_grace(Duration::ZERO);
+    Ok(worker.with_journal(fleet.journal().clone()))
+}
 
 /// A pool of workers on the embedded task queues.
 #[derive(Debug, Clone)]
 pub struct Pool {
-    /// An instance of the functions, for receipts.
-    pub fleet: Fleet,
+    /// What each of them does.
+    pub worker: Worker,
     /// The queues.
     pub sqs: Engine,
     /// What the workers run, if anybody must know.
     pub running: Option<Arc<Running>>,
-    /// How fast measured run times pass.
-    pub pace: Pace,
-    /// Who speaks to the fleet directly: one at a time, so that workers of one
-    /// workflow do not race each other.
-    pub turn: Arc<tokio::sync::Mutex<()>>,
-    /// What they are at, or were at a moment ago.
-    pub underway: Underway,
-    /// The beginning of the names under which they send receipts.
-    pub name: OwnerId,
 }
 
 impl Pool {
@@ -66,16 +65,14 @@ impl Pool {
     #[must_use]
     pub fn start(&self, queues: &[String], workers: usize) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
-        let slots = Arc::new(tokio::sync::Semaphore::new(workers));
+        let slots = Arc::new(Semaphore::new(workers));
         for (at, queue) in queues.iter().flat_map(|q| (0..workers).map(move |_| q)).enumerate() {
-            let mut worker = self.clone();
-            worker.name = worker.numbered(at);
-            tasks.spawn(worker.work(queue.clone(), at, slots.clone()));
+            tasks.spawn(self.clone().work(queue.clone(), at, slots.clone()));
         }
         tasks
     }
 
-    async fn work(self, queue: String, slot: usize, slots: Arc<tokio::sync::Semaphore>) {
+    async fn work(self, queue: String, slot: usize, slots: Arc<Semaphore>) {
         let url = stack::queue_url(&queue);
         let receive = Receive { max_messages: 1, wait_s: Some(20), visibility_s: Some(HIDDEN_S) };
         loop {
@@ -94,193 +91,36 @@ impl Pool {
         }
     }
 
-    /// Each worker has a name of its own, so that its receipt is its own.
-    fn numbered(&self, at: usize) -> OwnerId {
-        OwnerId::new(format!("{}-{at}", self.name)).unwrap_or_else(|_| self.name.clone())
-    }
-
     async fn take(&self, url: &str, slot: usize, message: &ReceivedMessage) {
-        let done = match serde_json::from_str::<Dispatch>(&message.body) {
-            Ok(dispatch) if !self.underway.begin(dispatch.dispatch_key) => true,
+        let fate = match serde_json::from_str::<Dispatch>(&message.body) {
             Ok(dispatch) => {
-                let key = dispatch.dispatch_key;
                 if let Some(running) = &self.running {
                     running.begin(slot, &dispatch);
                 }
-                let done = match self.claim(dispatch).await {
-                    Some(dispatch) => self.perform(dispatch).await,
-                    None => false,
-                };
+                let fate = self.worker.perform(dispatch, &Deadline::never()).await;
                 if let Some(running) = &self.running {
                     running.end(slot);
                 }
-                self.underway.end(key, done);
-                done
+                fate
             }
             Err(error) => {
                 tracing::error!(%error, "a dispatch that can't be read");
-                true
+                Fate::Done
             }
         };
-        let told = match done {
-            true => self.sqs.delete(url, &message.receipt_handle).await,
-            false => self.sqs.change_visibility(url, &message.receipt_handle, AGAIN_S).await,
+        let handle = &message.receipt_handle;
+        let told = match fate {
+            Fate::Done => self.sqs.delete(url, handle).await,
+            Fate::Again(after) => {
+                let seconds = u32::try_from(after.as_secs()).unwrap_or(HIDDEN_S);
+                self.sqs.change_visibility(url, handle, seconds).await
+            }
+            Fate::Leave => self.sqs.change_visibility(url, handle, COPY_S).await,
         };
         if let Err(error) = told {
             tracing::error!(%error, url, "the queue does not hear of a message's end");
         }
     }
-
-    /// The dispatch with its payloads: what was too large to carry is read from
-    /// the log. `None` if it can't be read now; the message comes again.
-    async fn claim(&self, dispatch: Dispatch) -> Option<Dispatch> {
-        if !dispatch.claim {
-            return Some(dispatch);
-        }
-        let (namespace, workflow) = (dispatch.namespace.clone(), dispatch.workflow.clone());
-        let key = LogKey::new(namespace, workflow, dispatch.incarnation);
-        let journal = self.fleet.journal();
-        let loaded = journal.load(&key).await.ok()?;
-        let live = loaded.state.attempts.iter().find(|(target, attempt)| {
-            let partition = key.partition();
-            let own = loaded.state.dispatch_key(&partition, key.incarnation, target, attempt.n);
-            own == dispatch.dispatch_key
-        });
-        // An attempt that is over by now needs no payload: its settle is a repeat.
-        let Some((target, attempt)) = live else { return Some(dispatch) };
-        build_dispatch(journal, &key, &loaded.state, target, attempt).await.ok()
-    }
-
-    /// Does the work of a dispatch; false if the fleet did not let it begin.
-    async fn perform(&self, dispatch: Dispatch) -> bool {
-        let watched = dispatch.timeouts.start_to_close_ms.is_some()
-            || dispatch.timeouts.heartbeat_ms.is_some()
-            || dispatch.timeouts.schedule_to_start_ms.is_some();
-        if watched {
-            match self.receipt(&dispatch).await {
-                Some(Directive::Proceed) => {}
-                Some(Directive::Cancel) => {
-                    self.settle(&dispatch, Ended::Cancelled {}).await;
-                    return true;
-                }
-                Some(Directive::Stop) => return true,
-                None => return false,
-            }
-        }
-        let began = tokio::time::Instant::now();
-        let ended = tokio::select! {
-            ended = execute::execute(&dispatch, self.pace) => ended,
-            ended = self.stay_alive(&dispatch) => ended,
-        };
-        let taken = watched || began.elapsed() >= RECEIPT_AFTER;
-        match ended {
-            Some(ended) if taken => self.settle_taken(&dispatch, ended).await,
-            Some(ended) => self.settle(&dispatch, ended).await,
-            None => {}
-        }
-        true
-    }
-
-    /// Says now and then that the worker is alive; ends when it must stop.
-    async fn stay_alive(&self, dispatch: &Dispatch) -> Option<Ended> {
-        let half_beat = dispatch.timeouts.heartbeat_ms.map(|ms| Duration::from_millis(ms / 2));
-        let every = half_beat.unwrap_or(RECEIPT_AFTER).min(RECEIPT_AFTER);
-        loop {
-            tokio::time::sleep(every.max(Duration::from_millis(50))).await;
-            let evidence = Evidence { attempt: attempt(dispatch), worker: self.name.clone() };
-            match self.tell(dispatch, Verb::Heartbeat(evidence)).await {
-                Some(Directive::Proceed) | None => {}
-                Some(Directive::Cancel) => return Some(Ended::Cancelled {}),
-                Some(Directive::Stop) => return None,
-            }
-        }
-    }
-
-    /// Says that the work begins, and hears whether it may; asks again while
-    /// there is no answer.
-    async fn receipt(&self, dispatch: &Dispatch) -> Option<Directive> {
-        let evidence = Evidence { attempt: attempt(dispatch), worker: self.name.clone() };
-        for attempt in 1..=RECEIPT_TRIES {
-            let told = self.tell(dispatch, Verb::Receipt(evidence.clone())).await;
-            if told.is_some() {
-                return told;
-            }
-            let wait_ms = rand::random_range(0..100 * attempt);
-            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-        }
-        None
-    }
-
-    /// Tells the fleet directly and hears what to do; `None` if it did not answer.
-    async fn tell(&self, dispatch: &Dispatch, verb: Verb) -> Option<Directive> {
-        let body = serde_json::to_string(&command(dispatch, verb)?).ok()?;
-        let _turn = self.turn.lock().await;
-        match self.fleet.direct(Function::Settle, &body).await {
-            Ok(answer) => match answer.reply {
-                Reply::Rejected { .. } => Some(Directive::Stop),
-                Reply::Committed | Reply::Unchanged => answer.directive,
-            },
-            Err(error) => {
-                tracing::warn!(%error, node = %dispatch.node, "no answer to a sign of life");
-                None
-            }
-        }
-    }
-
-    /// Settles an attempt that has a receipt, directly: nobody else may take it
-    /// up, so its outcome must be in the log before its slot is blanked.
-    async fn settle_taken(&self, dispatch: &Dispatch, outcome: Ended) {
-        let worker = Some(self.name.clone());
-        let settle = Settle { attempt: attempt(dispatch), worker, outcome: outcome.clone() };
-        let body = command(dispatch, Verb::Settle(Box::new(settle)));
-        let body =
-            body.and_then(|command| serde_json::to_string(&command).ok()).unwrap_or_default();
-        for _ in 0..SETTLE_TRIES {
-            let _turn = self.turn.lock().await;
-            match self.fleet.direct(Function::Settle, &body).await {
-                Ok(_) => return,
-                Err(error) => tracing::warn!(%error, node = %dispatch.node, "not settled yet"),
-            }
-        }
-        self.settle(dispatch, outcome).await;
-    }
-
-    async fn settle(&self, dispatch: &Dispatch, outcome: Ended) {
-        let settle =
-            Settle { attempt: attempt(dispatch), worker: Some(self.name.clone()), outcome };
-        let Some(command) = command(dispatch, Verb::Settle(Box::new(settle))) else { return };
-        let partition = everlog::journal::keys::partition(&dispatch.namespace, &dispatch.workflow);
-        let mut message = vec![Outgoing {
-            body: serde_json::to_string(&command).unwrap_or_default(),
-            group: group_id(&partition),
-            dedup: command.id.to_string(),
-            delay_s: 0,
-        }];
-        while !message.is_empty() {
-            message = self.fleet.relay().send(SETTLE, message).await;
-        }
-    }
-}
-
-/// The attempt that a dispatch is of.
-#[must_use]
-pub fn attempt(dispatch: &Dispatch) -> AttemptId {
-    AttemptId {
-        node: dispatch.node.clone(),
-        activation: dispatch.activation,
-        attempt: dispatch.attempt,
-        dispatch_key: dispatch.dispatch_key,
-    }
-}
-
-/// A command about a dispatch, with an id of its own.
-#[must_use]
-pub fn command(dispatch: &Dispatch, verb: Verb) -> Option<Command> {
-    let chance: u64 = rand::random();
-    let id = format!("{}-{}-{chance:016x}", dispatch.dispatch_key, verb.name());
-    let (namespace, workflow) = (dispatch.namespace.clone(), dispatch.workflow.clone());
-    let command = Command::new(CommandId::new(id).ok()?, namespace, workflow, verb);
-    Some(Command { incarnation: Some(dispatch.incarnation), ..command })
 }
 
 /// Ends what a dead owner's workers were running, so that it is tried again.

@@ -10,7 +10,10 @@
 //!
 //! It fails by [`CallError`], whose variants are different things to do.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::Mutex;
 
 use crate::answer::Answer;
 use crate::command::Command;
@@ -27,8 +30,9 @@ pub struct Client(Way);
 
 #[derive(Debug, Clone)]
 enum Way {
-    /// This process is an instance of the functions.
-    Here(Box<Fleet>),
+    /// This process is an instance of the functions. It decides one command at
+    /// a time: two of one workflow would only race each other for a number.
+    Here { fleet: Box<Fleet>, turn: Arc<Mutex<()>> },
     /// Lambda runs them.
     #[cfg(feature = "lambda")]
     Lambda { lambda: aws_sdk_lambda::Client, fleet: String },
@@ -63,7 +67,7 @@ impl Client {
     /// A client whose commands are decided by this process.
     #[must_use]
     pub fn here(fleet: Fleet) -> Self {
-        Self(Way::Here(Box::new(fleet)))
+        Self(Way::Here { fleet: Box::new(fleet), turn: Arc::default() })
     }
 
     /// A client of the Lambda functions `<fleet>-append`, `<fleet>-prepare` and
@@ -109,9 +113,11 @@ impl Client {
         let body = serde_json::to_string(command)
             .map_err(|error| CallError::Unreadable(error.to_string()))?;
         match &self.0 {
-            Way::Here(fleet) => Box::pin(fleet.direct(function, &body))
-                .await
-                .map_err(|why| CallError::GivenBack(why.to_string())),
+            Way::Here { fleet, turn } => {
+                let _turn = turn.lock().await;
+                let answer = Box::pin(fleet.direct(function, &body)).await;
+                answer.map_err(|why| CallError::GivenBack(why.to_string()))
+            }
             #[cfg(feature = "lambda")]
             Way::Lambda { lambda, fleet } => {
                 lambda::invoke(lambda, &format!("{fleet}-{}", function.name()), body).await

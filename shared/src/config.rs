@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `EVERLOG_TABLE` | name of the table |
 //! | `EVERLOG_QUEUES` | JSON object: logical queue name → queue URL |
+//! | `EVERLOG_FLEET` | name of the deployment, for metrics; the table's where absent |
 //! | `EVERLOG_SCHEMA` | schema to write; the newest where absent |
 //!
 //! Messages name queues by logical names alone, so nobody can make the fleet
@@ -30,9 +31,14 @@ pub const DEAD_LETTER: &str = "dead-letter";
 /// The queue of messages for workflows whose log does not fold; FIFO.
 pub const QUARANTINE: &str = "quarantine";
 
+/// The fleet's own queues. All others are task and reply queues.
+pub const OWN: [&str; 7] = [APPEND, PREPARE, SETTLE, WAKE, OUTBOX, DEAD_LETTER, QUARANTINE];
+
 /// What the environment must say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
+    /// The deployment.
+    pub fleet: String,
     /// The table.
     pub table: String,
     /// Addresses of the queues.
@@ -86,7 +92,9 @@ impl Config {
                 })?
             }
         };
-        Ok(Self { table: need("EVERLOG_TABLE")?, queues, schema })
+        let table = need("EVERLOG_TABLE")?;
+        let fleet = need("EVERLOG_FLEET").unwrap_or_else(|_| table.clone());
+        Ok(Self { fleet, table, queues, schema })
     }
 }
 
@@ -113,10 +121,12 @@ impl Queues {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Whether there is such a queue.
+    /// Whether there is such a queue for dispatches and answers: the fleet's
+    /// own queues take messages of other kinds, and no function may send there
+    /// what a caller names.
     #[must_use]
-    pub fn knows(&self, name: &QueueName) -> bool {
-        self.0.contains_key(name.as_str())
+    pub fn offers(&self, name: &QueueName) -> bool {
+        self.0.contains_key(name.as_str()) && !OWN.contains(&name.as_str())
     }
 
     /// The logical name of the queue whose URL ends with this physical name.

@@ -15,7 +15,8 @@
 //! it needs: its cache may be lost at any time.
 //!
 //! [`batch`] is the way in, `serve` the heart, [`after`] what follows a
-//! commit, [`look`] and [`sweep`] the alarm, [`lambda`] the shape of events.
+//! commit, [`look`] and [`sweep`] the alarm, [`lambda`] the shape of events,
+//! [`measure`] an invocation in numbers.
 
 pub mod after;
 pub mod batch;
@@ -27,6 +28,7 @@ mod dispatch;
 mod environment;
 pub mod lambda;
 pub mod look;
+pub mod measure;
 mod quarantine;
 mod serve;
 pub mod sweep;
@@ -37,12 +39,14 @@ use crate::command::Verb;
 use crate::config::{APPEND, OUTBOX, PREPARE, SETTLE, WAKE};
 use crate::journal::Journal;
 use crate::relay::Relay;
+use crate::telemetry::Tally;
 use crate::time::{Clock, Timestamp};
 
 pub use dispatch::build as build_dispatch;
 #[cfg(feature = "aws")]
 pub use environment::EnvironmentError;
 pub use serve::GiveBack;
+pub(crate) use serve::panic_text;
 
 /// Milliseconds of an invocation that are kept for giving back.
 const RESERVE_MS: u64 = 3_000;
@@ -56,6 +60,8 @@ pub struct Fleet {
     cache: Arc<cache::Cache>,
     /// When the present invocation must be done.
     deadline: Option<tokio::time::Instant>,
+    /// What the present invocation comes to, if anybody asks.
+    tally: Tally,
 }
 
 /// The five functions.
@@ -138,6 +144,8 @@ pub struct Message {
     pub sent_at: Option<Timestamp>,
     /// When it was first received.
     pub first_received_at: Option<Timestamp>,
+    /// The span that sent it, as the W3C writes it.
+    pub traceparent: Option<String>,
 }
 
 impl Fleet {
@@ -145,7 +153,14 @@ impl Fleet {
     #[must_use]
     pub fn new(journal: Journal, relay: Relay) -> Self {
         let clock = journal.clock().clone();
-        Self { journal, relay, clock, cache: Arc::default(), deadline: None }
+        Self {
+            journal,
+            relay,
+            clock,
+            cache: Arc::default(),
+            deadline: None,
+            tally: Tally::default(),
+        }
     }
 
     /// The same instance, for an invocation that ends at `deadline`,

@@ -40,13 +40,14 @@ pub use client::{Skew, configure};
 pub use faults::JournalError;
 pub use inspect::{TableFinding, Weight};
 pub use keys::LogKey;
-pub use lists::{ListPage, Listed};
+pub use lists::{Due, ListPage, Listed};
 pub use log::{Loaded, Put};
 pub use meter::{Meter, Purpose, Units};
 pub use table::{create_table, table_request};
 
 use crate::commit::SCHEMA_READ_MAX;
 use crate::plan::{Plan, StoredPlan};
+use crate::telemetry::Tally;
 use crate::time::Clock;
 
 /// Which schemas an instance reads and writes. A new schema is first read by
@@ -76,6 +77,7 @@ pub struct Journal {
     clock: Clock,
     skew: Skew,
     meter: Arc<Meter>,
+    tally: Tally,
     schemas: Schemas,
     plans: Arc<Mutex<Plans>>,
 }
@@ -95,6 +97,7 @@ impl Journal {
             clock,
             skew,
             meter: Arc::default(),
+            tally: Tally::default(),
             schemas: Schemas::default(),
             plans: Arc::default(),
         }
@@ -104,6 +107,12 @@ impl Journal {
     #[must_use]
     pub fn with_schemas(mut self, schemas: Schemas) -> Self {
         self.schemas = schemas;
+        self
+    }
+
+    /// The same journal, with what it comes to counted there.
+    pub(crate) fn counted(mut self, tally: Tally) -> Self {
+        self.tally = tally;
         self
     }
 

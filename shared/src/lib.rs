@@ -24,6 +24,8 @@ pub mod plan;
 pub mod query;
 pub mod relay;
 pub mod state;
+pub mod telemetry;
 pub mod time;
+pub mod worker;
 
 pub use answer::Rejection;

@@ -6,9 +6,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::command::AttemptId;
 use crate::event::Timeouts;
 use crate::id::{CommandId, DispatchKey, Incarnation, Kind, Namespace, NodeId, WorkflowId};
 use crate::payload::Payload;
+
+/// Bytes of a dead letter; SQS takes 1 MiB.
+const LETTER_BYTES_MAX: usize = 1_000_000;
 
 /// Work for a worker. It may come more than once: use the key for idempotency,
 /// and say how it ended with `settle`.
@@ -51,6 +55,19 @@ pub struct Dispatch {
     /// The run is to end: don't begin, settle as cancelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
+}
+
+impl Dispatch {
+    /// The attempt that it is of, as receipts, heartbeats and settles name it.
+    #[must_use]
+    pub fn attempt_id(&self) -> AttemptId {
+        AttemptId {
+            node: self.node.clone(),
+            activation: self.activation,
+            attempt: self.attempt,
+            dispatch_key: self.dispatch_key,
+        }
+    }
 }
 
 /// Look at this workflow.
@@ -98,4 +115,22 @@ pub struct DeadLetter {
     pub reason: String,
     /// What it said.
     pub body: String,
+}
+
+impl DeadLetter {
+    /// The message body. Escaped, what it said may outgrow what a queue takes:
+    /// then it is cut, and its beginning must do.
+    #[must_use]
+    pub fn into_body(mut self) -> String {
+        loop {
+            let body = serde_json::to_string(&self).unwrap_or_default();
+            if body.len() <= LETTER_BYTES_MAX {
+                return body;
+            }
+            let keep = self.body.len() / 2;
+            let keep = (0..=keep).rev().find(|at| self.body.is_char_boundary(*at)).unwrap_or(0);
+            self.body.truncate(keep);
+            self.body.push_str("… (cut)");
+        }
+    }
 }

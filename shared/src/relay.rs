@@ -7,14 +7,17 @@
 
 mod batch;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_sdk_sqs::config::retry::RetryConfig;
 use aws_sdk_sqs::config::timeout::TimeoutConfig;
 use aws_sdk_sqs::config::{BehaviorVersion, Builder};
-use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 
 use crate::config::Queues;
+use crate::limits::SQS_BATCH_BYTES_MAX;
+use crate::telemetry::trace::{self, TRACEPARENT, TRACEPARENT_BYTES};
 
 /// Tries of one entry.
 const TRIES: u32 = 3;
@@ -73,7 +76,15 @@ impl Relay {
     /// Sends all of `messages` to a queue; returns those that it did not
     /// accept after three tries. An unknown queue accepts none.
     ///
+    /// The present trace goes along, as the attribute `traceparent`, where it fits.
+    ///
     /// Costs one SQS request a batch of up to 10 entries and 1 MiB.
+    #[tracing::instrument(
+        level = "debug",
+        name = "relay",
+        skip_all,
+        fields(otel.kind = "producer", queue = queue, messages = messages.len(), left)
+    )]
     pub async fn send(&self, queue: &str, messages: Vec<Outgoing>) -> Vec<Outgoing> {
         let Some(url) = self.queues.url(queue) else {
             tracing::error!(queue, "no such queue in EVERLOG_QUEUES");
@@ -84,13 +95,18 @@ impl Relay {
         for batch in batch::split(messages) {
             left.extend(self.send_batch(url, fifo, batch).await);
         }
+        tracing::Span::current().record("left", left.len());
         left
     }
 
     async fn send_batch(&self, url: &str, fifo: bool, mut batch: Vec<Outgoing>) -> Vec<Outgoing> {
+        let trace = trace::traceparent();
         for attempt in 1..=TRIES {
-            let entries: Vec<_> =
-                batch.iter().enumerate().filter_map(|(at, m)| entry(at, m, fifo)).collect();
+            let entries: Vec<_> = batch
+                .iter()
+                .enumerate()
+                .filter_map(|(at, m)| entry(at, m, fifo, trace.as_deref()))
+                .collect();
             let sent = self
                 .sqs
                 .send_message_batch()
@@ -152,9 +168,21 @@ impl Relay {
     }
 }
 
-fn entry(at: usize, message: &Outgoing, fifo: bool) -> Option<SendMessageBatchRequestEntry> {
-    let entry =
-        SendMessageBatchRequestEntry::builder().id(at.to_string()).message_body(&message.body);
+fn entry(
+    at: usize,
+    message: &Outgoing,
+    fifo: bool,
+    trace: Option<&str>,
+) -> Option<SendMessageBatchRequestEntry> {
+    let fits = message.body.len() + TRACEPARENT_BYTES <= SQS_BATCH_BYTES_MAX;
+    let attribute = |trace: &str| {
+        let value = MessageAttributeValue::builder().data_type("String").string_value(trace);
+        Some(HashMap::from([(TRACEPARENT.to_owned(), value.build().ok()?)]))
+    };
+    let entry = SendMessageBatchRequestEntry::builder()
+        .id(at.to_string())
+        .message_body(&message.body)
+        .set_message_attributes(trace.filter(|_| fits).and_then(attribute));
     let entry = if fifo {
         entry.message_group_id(&message.group).message_deduplication_id(&message.dedup)
     } else if message.delay_s > 0 {

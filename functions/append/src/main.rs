@@ -1,32 +1,27 @@
-//! The function `append` as Lambda starts it: a JSON log, a fleet from the
-//! environment, and a loop that polls for invocations.
+//! The function `append`: starts, steers and appends to workflows.
+//!
+//! Invoked by the FIFO queue `append`, whose groups are workflows, with
+//! `ReportBatchItemFailures`; or directly with one command (`start`, `append`,
+//! `claim`, `signal`, `pause`, `resume`, `cancel`), which it answers.
+//!
+//! It promises that a message is done only when its facts are in the log, its
+//! dispatches are accepted by their queues and its answer is sent; and that the
+//! commands of one workflow take effect in the order of their group.
+//!
+//! It deliberately takes no evidence of workers and reserves no attempts of its
+//! own accord: those commands belong to `settle` and `prepare`, and are refused.
+//!
+//! It fails message by message. Trouble (DynamoDB or SQS out of reach, throttled,
+//! contended) gives a message back: it is made visible again soon, and reported
+//! in `batchItemFailures` with the rest of its FIFO group. A panic fails the
+//! messages of its workflow alone. What can't be read is answered, moved to the
+//! dead-letter queue with the reason, and done.
+//!
+//! Next: `everlog::fleet::batch`, and `tests/runtime.rs`, which runs the binary.
 
-use everlog::fleet::Fleet;
-use everlog::time::Timestamp;
-use lambda_runtime::{Diagnostic, Error, LambdaEvent, service_fn};
-use serde_json::Value;
-use tracing_subscriber::filter::LevelFilter;
+use everlog::fleet::Function;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
-    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
-    tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_span_list(false)
-        .with_ansi(false)
-        .with_max_level(level.unwrap_or(LevelFilter::INFO))
-        .init();
-    let fleet = Fleet::from_env().await;
-    let fleet =
-        &fleet.inspect_err(|error| tracing::error!(%error, "the deployment is at fault"))?;
-    lambda_runtime::run(service_fn(move |event| Box::pin(serve(fleet, event)))).await
-}
-
-async fn serve(fleet: &Fleet, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
-    let fleet = fleet.until(Timestamp(event.context.deadline));
-    everlog_append::handle(&fleet, event.payload).await.map_err(|error| {
-        tracing::error!(%error, "the invocation failed");
-        Diagnostic { error_type: error.kind().into(), error_message: error.to_string() }
-    })
+async fn main() -> Result<(), everlog_runtime::Error> {
+    everlog_runtime::run(Function::Append).await
 }

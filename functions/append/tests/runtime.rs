@@ -1,8 +1,6 @@
 //! The binary `append` on the Lambda Runtime API, with a table and queues.
 
-use everlog_runtime_tests::{
-    Function, Outcome, Record, Stack, batch, command, plan_of, print_exec_to_first_poll, with,
-};
+use everlog_runtime_tests::{Function, Outcome, Record, Stack, batch, command, plan_of, with};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_append");
@@ -281,9 +279,4 @@ async fn a_missing_variable_ends_the_process_and_is_named() {
         assert!(!status.success(), "without {missing}: {status}");
         assert!(said.contains(missing), "without {missing}: {said}");
     }
-}
-
-#[tokio::test]
-async fn exec_to_first_poll_is_printed() {
-    print_exec_to_first_poll(BINARY, &Stack::start().await, 15).await;
 }

@@ -1,32 +1,25 @@
-//! The function `outbox-dispatch` as Lambda starts it: a JSON log, a fleet from the
-//! environment, and a loop that polls for invocations.
+//! The function `outbox-dispatch`: hands over what the others could not.
+//!
+//! Invoked by the standard queue `outbox` with `ReportBatchItemFailures`. Each
+//! message names a commit; what nobody has taken up of its dispatches is sent.
+//!
+//! It promises that a message is done only when every untaken dispatch of its
+//! commit was accepted by its queue. A dispatch that was sent before goes out
+//! again under the same key: workers use it as idempotency key.
+//!
+//! It deliberately writes nothing to the log, and takes no commands: a direct
+//! invocation is refused.
+//!
+//! It fails message by message: a commit whose log can't be read, or whose
+//! queues accept nothing, is made visible again soon and reported in
+//! `batchItemFailures`; a message that can't be read goes to the dead-letter
+//! queue with the reason.
+//!
+//! Next: `everlog::fleet::after`, and `tests/runtime.rs`, which runs the binary.
 
-use everlog::fleet::Fleet;
-use everlog::time::Timestamp;
-use lambda_runtime::{Diagnostic, Error, LambdaEvent, service_fn};
-use serde_json::Value;
-use tracing_subscriber::filter::LevelFilter;
+use everlog::fleet::Function;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
-    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
-    tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_span_list(false)
-        .with_ansi(false)
-        .with_max_level(level.unwrap_or(LevelFilter::INFO))
-        .init();
-    let fleet = Fleet::from_env().await;
-    let fleet =
-        &fleet.inspect_err(|error| tracing::error!(%error, "the deployment is at fault"))?;
-    lambda_runtime::run(service_fn(move |event| Box::pin(serve(fleet, event)))).await
-}
-
-async fn serve(fleet: &Fleet, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
-    let fleet = fleet.until(Timestamp(event.context.deadline));
-    everlog_outbox_dispatch::handle(&fleet, event.payload).await.map_err(|error| {
-        tracing::error!(%error, "the invocation failed");
-        Diagnostic { error_type: error.kind().into(), error_message: error.to_string() }
-    })
+async fn main() -> Result<(), everlog_runtime::Error> {
+    everlog_runtime::run(Function::OutboxDispatch).await
 }

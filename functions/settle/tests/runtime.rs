@@ -1,9 +1,7 @@
 //! The binary `settle` on the Lambda Runtime API, with a table and queues.
 
 use everlog::fleet::Function as Name;
-use everlog_runtime_tests::{
-    Function, Outcome, Record, Stack, batch, command, plan_of, print_exec_to_first_poll, with,
-};
+use everlog_runtime_tests::{Function, Outcome, Record, Stack, batch, command, plan_of, with};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_settle");
@@ -181,9 +179,4 @@ async fn a_message_without_an_id_fails_the_invocation_before_anything_is_written
     let unreadable = matches!(&outcome, Outcome::Failed { kind, .. } if kind == "Unreadable");
     assert!(unreadable, "{outcome:?}");
     assert_eq!(stack.history("w-1").await, ["started", "attempt_prepared"]);
-}
-
-#[tokio::test]
-async fn exec_to_first_poll_is_printed() {
-    print_exec_to_first_poll(BINARY, &Stack::start().await, 15).await;
 }

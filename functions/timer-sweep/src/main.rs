@@ -1,32 +1,28 @@
-//! The function `timer-sweep` as Lambda starts it: a JSON log, a fleet from the
-//! environment, and a loop that polls for invocations.
+//! The function `timer-sweep`: finds due alarms, and looks at workflows.
+//!
+//! Invoked once a minute by a schedule (an EventBridge rule or the EventBridge
+//! Scheduler), which wakes every workflow whose alarm is due; and by the
+//! standard queue `wake` with `ReportBatchItemFailures`, whose messages each
+//! make it look at one workflow.
+//!
+//! It promises that what is due is done (timers fired, attempts timed out,
+//! dispatches handed over again), that an alarm moves later only on the
+//! strength of a commit of its own, and that a sweep only lists and sends, so
+//! that looking is spread over as many instances as there are.
+//!
+//! It deliberately takes no commands: a direct invocation with one is refused.
+//!
+//! It fails message by message: a wake that can't be served is made visible
+//! again soon and reported in `batchItemFailures`, a panicking one alone; one
+//! that can't be read goes to the dead-letter queue with the reason. A sweep
+//! that fails fails its invocation; the next run of the schedule does the same.
+//!
+//! Next: `everlog::fleet::look` and `sweep`, and `tests/runtime.rs`, which runs
+//! the binary.
 
-use everlog::fleet::Fleet;
-use everlog::time::Timestamp;
-use lambda_runtime::{Diagnostic, Error, LambdaEvent, service_fn};
-use serde_json::Value;
-use tracing_subscriber::filter::LevelFilter;
+use everlog::fleet::Function;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
-    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
-    tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_span_list(false)
-        .with_ansi(false)
-        .with_max_level(level.unwrap_or(LevelFilter::INFO))
-        .init();
-    let fleet = Fleet::from_env().await;
-    let fleet =
-        &fleet.inspect_err(|error| tracing::error!(%error, "the deployment is at fault"))?;
-    lambda_runtime::run(service_fn(move |event| Box::pin(serve(fleet, event)))).await
-}
-
-async fn serve(fleet: &Fleet, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
-    let fleet = fleet.until(Timestamp(event.context.deadline));
-    everlog_timer_sweep::handle(&fleet, event.payload).await.map_err(|error| {
-        tracing::error!(%error, "the invocation failed");
-        Diagnostic { error_type: error.kind().into(), error_message: error.to_string() }
-    })
+async fn main() -> Result<(), everlog_runtime::Error> {
+    everlog_runtime::run(Function::TimerSweep).await
 }

@@ -1,9 +1,7 @@
 //! The binary `timer-sweep` on the Lambda Runtime API, with a table and queues.
 
 use everlog::fleet::Function as Name;
-use everlog_runtime_tests::{
-    Function, Outcome, Record, Stack, batch, command, event, print_exec_to_first_poll,
-};
+use everlog_runtime_tests::{Function, Outcome, Record, Stack, batch, command, event};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_timer-sweep");
@@ -142,9 +140,4 @@ async fn a_message_without_an_id_fails_the_invocation_before_anything_is_written
     let unreadable = matches!(&outcome, Outcome::Failed { kind, .. } if kind == "Unreadable");
     assert!(unreadable, "{outcome:?}");
     assert!(!fired(&stack, "w-0").await);
-}
-
-#[tokio::test]
-async fn exec_to_first_poll_is_printed() {
-    print_exec_to_first_poll(BINARY, &Stack::start().await, 15).await;
 }

@@ -7,7 +7,7 @@ use everlog::answer::Answer;
 use everlog::client::{CallError, Client};
 use everlog::command::{Command, Verb};
 use everlog::fleet::{Fleet, GiveBack};
-use everlog::id::{CommandId, OwnerId, WorkflowId};
+use everlog::id::{CommandId, WorkflowId};
 use everlog::journal::{Journal, Loaded, LogKey, keys};
 use tokio::task::JoinSet;
 
@@ -16,7 +16,7 @@ use crate::deployed::Deployed;
 use crate::mapping;
 use crate::stack::Stack;
 use crate::worker::running::Running;
-use crate::worker::{Pace, Pool, Underway, lose};
+use crate::worker::{self, Pace, Pool, lose};
 
 /// Tries of what is given back.
 const TRIES: u32 = 20;
@@ -66,7 +66,7 @@ impl Session {
             }
             None => {
                 let stack =
-                    Stack::open(&global.db, queues).await.map_err(|e| Failure::stack(&e))?;
+                    Stack::open(global.db(), queues).await.map_err(|e| Failure::stack(&e))?;
                 let (fleet, observer) = (stack.fleet.clone(), stack.observer.clone());
                 (Place::Local(Box::new(stack)), fleet.clone(), observer, Client::here(fleet))
             }
@@ -94,10 +94,16 @@ impl Session {
     ) -> Result<Part, Failure> {
         let stack = match &self.place {
             Place::Local(stack) => stack,
-            Place::Deployed(_) => return Ok(Part::Worker),
+            Place::Deployed(deployed) => {
+                let worker = worker::local(&self.fleet, self.client.clone(), pace);
+                let worker = worker.map_err(|e| Failure::stack(&e))?;
+                let tasks = deployed.serve(&worker, queues, workers);
+                self.tasks.push(tasks.map_err(|e| Failure::stack(&e))?);
+                return Ok(Part::Worker);
+            }
         };
         let Some(backend) = &stack.backend else { return Ok(Part::Guest) };
-        let mut path = self.global.db.as_os_str().to_owned();
+        let mut path = self.global.db().as_os_str().to_owned();
         path.push(".running");
         let (running, left) = Running::open(path.as_ref()).map_err(|e| Failure::stack(&e))?;
         let fleet = &self.fleet;
@@ -106,17 +112,11 @@ impl Session {
             tracing::warn!(lost, "attempts of a dead process are tried again");
         }
         running.forget().map_err(|e| Failure::stack(&e))?;
-        let chance: u32 = rand::random();
-        let name = OwnerId::new(format!("local-{chance:08x}"));
-        let pool = Pool {
-            fleet: fleet.clone(),
-            sqs: backend.sqs().clone(),
-            running: Some(Arc::new(running)),
-            pace,
-            turn: Arc::default(),
-            underway: Underway::default(),
-            name: name.map_err(|e| Failure::stack(&e))?,
-        };
+        let worker = worker::local(fleet, self.client.clone(), pace);
+        // The queues live in this process: an outcome must be in the log.
+        let worker = worker.map_err(|e| Failure::stack(&e))?.with_settle_by_call();
+        let sqs = backend.sqs().clone();
+        let pool = Pool { worker, sqs, running: Some(Arc::new(running)) };
         self.tasks.push(mapping::start(fleet, backend.sqs()));
         self.tasks.push(pool.start(queues, workers));
         self.look_at_all().await?;

@@ -5,12 +5,10 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use everlog::command::Ended;
-use everlog::event::Failure;
-use everlog::id::{Kind, NodeId};
+use everlog::id::NodeId;
 use everlog::limits;
-use everlog::message::Dispatch;
 use everlog::payload::Payload;
+use everlog::worker::{Failure, Output, Task};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -27,32 +25,20 @@ const DRAIN: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace(pub f64);
 
-/// Does the work of a dispatch.
-pub(super) async fn execute(dispatch: &Dispatch, pace: Pace) -> Option<Ended> {
-    if dispatch.cancelled {
-        return Some(Ended::Cancelled {});
+/// Does the work of a task.
+pub(super) async fn execute(task: Task, pace: Pace) -> Result<Output, Failure> {
+    if let Some(command) = &task.command {
+        return run(&task, command).await;
     }
-    if let Some(command) = &dispatch.command {
-        let limit = dispatch.timeouts.start_to_close_ms.map(Duration::from_millis);
-        return Some(run(dispatch, command, limit).await);
-    }
-    let input = dispatch.input.as_ref().and_then(Payload::to_json).unwrap_or_default();
+    let input = task.input.as_ref().and_then(Payload::to_json).unwrap_or_default();
     if let Some(seconds) = input.get("runtime_s").and_then(Value::as_f64) {
         let scaled = (seconds * pace.0).clamp(0.0, 1e9);
         if scaled > 0.0 {
             tokio::time::sleep(Duration::from_secs_f64(scaled)).await;
         }
-        return Some(Ended::Succeeded { output: None });
+        return Ok(Output::NONE);
     }
-    let message = "it has neither a command nor a measured run time".to_owned();
-    Some(failed("nothing-to-run", message))
-}
-
-fn failed(kind: &str, message: String) -> Ended {
-    match Kind::new(kind) {
-        Ok(kind) => Ended::Failed(Failure { kind, message, details: None }),
-        Err(impossible) => unreachable!("fixed kinds are valid ids: {impossible}"),
-    }
+    Err(Failure::new("nothing-to-run", "it has neither a command nor a measured run time"))
 }
 
 /// What a command finds on its standard input.
@@ -62,27 +48,25 @@ struct Stdin<'a> {
     outputs: &'a BTreeMap<NodeId, Option<Payload>>,
 }
 
-async fn run(dispatch: &Dispatch, command: &[String], limit: Option<Duration>) -> Ended {
+async fn run(task: &Task, command: &[String]) -> Result<Output, Failure> {
     let Some((program, arguments)) = command.split_first() else {
-        return failed("nothing-to-run", "an empty command".into());
+        return Err(Failure::new("nothing-to-run", "an empty command"));
     };
     let spawned = Command::new(program)
         .args(arguments)
-        .env("EVERLOG_WORKFLOW", dispatch.workflow.as_str())
-        .env("EVERLOG_TASK", dispatch.node.as_str())
-        .env("EVERLOG_ATTEMPT", dispatch.attempt.to_string())
-        .env("EVERLOG_DISPATCH_KEY", dispatch.dispatch_key.to_string())
+        .env("EVERLOG_WORKFLOW", task.workflow.as_str())
+        .env("EVERLOG_TASK", task.node.as_str())
+        .env("EVERLOG_ATTEMPT", task.attempt.to_string())
+        .env("EVERLOG_DISPATCH_KEY", task.dispatch_key.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .process_group(0)
         .spawn();
-    let mut child = match spawned {
-        Ok(child) => child,
-        Err(error) => return failed("not-started", format!("{program}: {error}")),
-    };
-    let stdin = Stdin { input: dispatch.input.as_ref(), outputs: &dispatch.outputs };
+    let mut child =
+        spawned.map_err(|error| Failure::new("not-started", format_args!("{program}: {error}")))?;
+    let stdin = Stdin { input: task.input.as_ref(), outputs: &task.outputs };
     let stdin = serde_json::to_vec(&stdin).unwrap_or_default();
     if let Some(mut pipe) = child.stdin.take() {
         tokio::spawn(async move {
@@ -90,14 +74,9 @@ async fn run(dispatch: &Dispatch, command: &[String], limit: Option<Duration>) -
             let _ = pipe.write_all(&stdin).await;
         });
     }
+    // Dropped at a time-out or a cancel, it takes along what the command started.
     let _group = Group(child.id());
-    match limit {
-        Some(limit) => match tokio::time::timeout(limit, finish(child)).await {
-            Ok(ended) => ended,
-            Err(_) => failed("timeout", format!("ran longer than {} ms", limit.as_millis())),
-        },
-        None => finish(child).await,
-    }
+    finish(child).await
 }
 
 /// A child's process group: whatever it started ends with it.
@@ -145,7 +124,7 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, keep: Keep, kept: &Mutex<Vec
     }
 }
 
-async fn finish(mut child: Child) -> Ended {
+async fn finish(mut child: Child) -> Result<Output, Failure> {
     let (stdout, stderr) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let reading = async {
@@ -169,7 +148,7 @@ async fn finish(mut child: Child) -> Ended {
     let taken = |kept: &Mutex<Vec<u8>>| kept.lock().map(|kept| kept.clone()).unwrap_or_default();
     let status = match status {
         Ok(status) => status,
-        Err(error) => return failed("not-awaited", error.to_string()),
+        Err(error) => return Err(Failure::new("not-awaited", error)),
     };
     let (stdout, stderr) = (taken(&stdout), taken(&stderr));
     if status.success() {
@@ -179,25 +158,25 @@ async fn finish(mut child: Child) -> Ended {
         Some(code) => format!("exit-{code}"),
         None => "killed".to_owned(),
     };
-    failed(&kind, String::from_utf8_lossy(&stderr).trim_end().to_owned())
+    Err(Failure::new(&kind, String::from_utf8_lossy(&stderr).trim_end()))
 }
 
 /// Standard output as an output: JSON if it is, else text; too much is a
 /// failure, since half an output would mislead whoever takes it.
-fn payload(stdout: &[u8]) -> Ended {
+fn payload(stdout: &[u8]) -> Result<Output, Failure> {
     let text = String::from_utf8_lossy(stdout).trim_end().to_owned();
     if text.is_empty() {
-        return Ended::Succeeded { output: None };
+        return Ok(Output::NONE);
     }
     let value = match serde_json::from_str::<Payload>(&text) {
         Ok(json) => Ok(json),
         Err(_) => Payload::json(&Value::String(text)),
     };
     match value {
-        Ok(output) if stdout.len() <= OUTPUT_BYTES_MAX => Ended::Succeeded { output: Some(output) },
+        Ok(output) if stdout.len() <= OUTPUT_BYTES_MAX => Ok(Output(Some(output))),
         _ => {
-            let what = format!("expected at most {OUTPUT_BYTES_MAX} bytes of standard output");
-            failed("output-too-large", what)
+            let what = format_args!("expected at most {OUTPUT_BYTES_MAX} bytes of standard output");
+            Err(Failure::new("output-too-large", what))
         }
     }
 }

@@ -66,7 +66,7 @@ impl Running {
             namespace: dispatch.namespace.clone(),
             workflow: dispatch.workflow.clone(),
             incarnation: dispatch.incarnation,
-            attempt: super::attempt(dispatch),
+            attempt: dispatch.attempt_id(),
         };
         let mut text = serde_json::to_vec(&entry).unwrap_or_default();
         text.resize(SLOT_BYTES, 0);

@@ -4,18 +4,20 @@ use std::collections::{BTreeMap, HashSet};
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
+use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 use super::begin::sent;
 use super::serve::{Incoming, Served, panic_text};
 use super::{Fleet, Function, GiveBack, Message};
-use crate::answer::{Answer, InvalidInput};
+use crate::answer::{Answer, InvalidInput, Reply};
 use crate::command::{Command, Unreadable, Verb, parse};
 use crate::config::{DEAD_LETTER, WAKE};
 use crate::message::{DeadLetter, Wake};
 use crate::relay::Outgoing;
+use crate::telemetry::{Count, trace};
 
-/// Bytes of a dead letter; SQS takes 1 MiB.
-const LETTER_BYTES_MAX: usize = 1_000_000;
 /// Seconds after which a message that was given back is visible again, at most.
 const GIVE_BACK_S_MAX: i32 = 20;
 
@@ -26,6 +28,7 @@ impl Fleet {
     /// one fails alone, but after the first failure of a FIFO group the rest of
     /// that group is reported failed too, so that its order is kept.
     pub async fn commands(&self, function: Function, messages: Vec<Message>) -> Vec<String> {
+        let arrived = Instant::now();
         let mut failed = HashSet::new();
         let mut groups: BTreeMap<String, Vec<(Message, Command)>> = BTreeMap::new();
         for message in messages {
@@ -36,7 +39,10 @@ impl Fleet {
                     groups.entry(partition).or_default().push((message, *command));
                 }
                 Err(unreadable) => {
-                    if !self.give_up(&message, &unreadable).await {
+                    if self.give_up(&message, &unreadable).await {
+                        self.tally.rejected("invalid_input");
+                    } else {
+                        self.tally.given_back(GiveBack::Relay.name(), 1);
                         failed.insert(message.id);
                     }
                 }
@@ -51,6 +57,7 @@ impl Fleet {
                     waiting_since: message.first_received_at.unwrap_or(now),
                     again: message.receive_count > 1,
                     bytes: message.body.len(),
+                    span: span(message, command),
                     command: command.clone(),
                 })
                 .collect();
@@ -58,7 +65,7 @@ impl Fleet {
             let served = self.guarded(serving).await;
             let served: Vec<Served> = served.unwrap_or_else(|why| vec![Err(why); incoming.len()]);
             let messages = group.iter().map(|(message, _)| message);
-            self.finish(messages.zip(&incoming).zip(served), &mut failed).await;
+            self.finish(messages.zip(&incoming).zip(served), arrived, &mut failed).await;
         }
         failed.into_iter().collect()
     }
@@ -90,13 +97,18 @@ impl Fleet {
     async fn finish<'a>(
         &self,
         served: impl Iterator<Item = ((&'a Message, &'a Incoming), Served)>,
+        arrived: Instant,
         failed: &mut HashSet<String>,
     ) {
         for ((message, incoming), served) in served {
             match served {
                 Ok(answer) => {
                     report(&answer, incoming.again);
-                    if !self.reply(&incoming.command, &answer).await {
+                    let replied = self.reply(&incoming.command, &answer);
+                    if replied.instrument(incoming.span.clone()).await {
+                        self.answered(&answer, &incoming.span, arrived);
+                    } else {
+                        self.tally.given_back(GiveBack::Relay.name(), 1);
                         failed.insert(message.id.clone());
                     }
                 }
@@ -113,6 +125,8 @@ impl Fleet {
                         receive_count = message.receive_count,
                         "given back"
                     );
+                    self.tally.given_back(why.name(), 1);
+                    gave_back(&incoming.span, &why);
                     failed.insert(message.id.clone());
                 }
             }
@@ -127,11 +141,16 @@ impl Fleet {
     /// # Errors
     /// [`GiveBack`]: not answered; send the same command again.
     pub async fn direct(&self, function: Function, body: &str) -> Result<Answer, GiveBack> {
+        let arrived = Instant::now();
         let message = Message { body: body.to_owned(), receive_count: 1, ..Message::default() };
         let command = match self.read(function, &message) {
             Ok(command) => *command,
-            Err(unreadable) => return Ok(unreadable.answer()),
+            Err(unreadable) => {
+                self.tally.rejected("invalid_input");
+                return Ok(unreadable.answer());
+            }
         };
+        let span = span(&message, &command);
         let wake = Wake {
             namespace: command.namespace.clone(),
             workflow: command.workflow.clone(),
@@ -145,7 +164,7 @@ impl Fleet {
             dedup: String::new(),
             delay_s: 60,
         };
-        if !self.relay.send(WAKE, vec![wake]).await.is_empty() {
+        if !self.relay.send(WAKE, vec![wake]).instrument(span.clone()).await.is_empty() {
             return Err(GiveBack::Relay);
         }
         let now = self.clock.now();
@@ -155,15 +174,20 @@ impl Fleet {
             waiting_since: command.issued_at.unwrap_or_default(),
             again: false,
             bytes: body.len(),
+            span,
             command,
         };
         let served = self.serve_group(std::slice::from_ref(&incoming)).await;
         match served.into_iter().next() {
             Some(Ok(answer)) => {
                 self.cache.served((&incoming.command.id).into());
+                self.answered(&answer, &incoming.span, arrived);
                 Ok(*answer)
             }
-            Some(Err(why)) => Err(why),
+            Some(Err(why)) => {
+                gave_back(&incoming.span, &why);
+                Err(why)
+            }
             None => Err(GiveBack::Contended),
         }
     }
@@ -191,10 +215,10 @@ impl Fleet {
             return Err(InvalidInput::new("command", limit, found));
         }
         let known = |queue: &crate::id::QueueName, field: String| {
-            if self.relay.queues().knows(queue) {
+            if self.relay.queues().offers(queue) {
                 return Ok(());
             }
-            Err(InvalidInput::new(field, "a configured queue", queue))
+            Err(InvalidInput::new(field, "a configured task or reply queue", queue))
         };
         if let Some(reply_to) = &command.reply_to {
             known(reply_to, "reply_to".into())?;
@@ -229,7 +253,7 @@ impl Fleet {
             "unreadable"
         );
         if let Some(queue) = &unreadable.reply_to
-            && self.relay.queues().knows(queue)
+            && self.relay.queues().offers(queue)
             && !self.send_answer(queue.as_str(), &answer).await
         {
             return false;
@@ -239,24 +263,30 @@ impl Fleet {
 
     /// Moves a message to the dead-letter queue. Whether that worked.
     pub(super) async fn dead_letter(&self, message: &Message, reason: &str) -> bool {
-        let mut letter = DeadLetter {
+        let letter = DeadLetter {
             queue: message.queue.clone(),
             message_id: message.id.clone(),
             reason: reason.to_owned(),
             body: message.body.clone(),
         };
-        let mut body = serde_json::to_string(&letter).unwrap_or_default();
-        // Escaped, a body may outgrow what a queue takes: its beginning must do.
-        while body.len() > LETTER_BYTES_MAX {
-            let keep = letter.body.len() / 2;
-            let keep = (0..=keep).rev().find(|at| letter.body.is_char_boundary(*at)).unwrap_or(0);
-            letter.body.truncate(keep);
-            letter.body.push_str("… (cut)");
-            body = serde_json::to_string(&letter).unwrap_or_default();
+        let (body, dedup) = (letter.into_body(), message.id.clone());
+        let outgoing = Outgoing { body, group: "dead-letter".into(), dedup, delay_s: 0 };
+        let kept = self.relay.send(DEAD_LETTER, vec![outgoing]).await.is_empty();
+        self.tally.add(Count::DeadLettered, usize::from(kept));
+        kept
+    }
+
+    /// Counts an answer that has left, or is about to.
+    fn answered(&self, answer: &Answer, span: &Span, arrived: Instant) {
+        let (outcome, kind) = outcome(answer);
+        span.record("outcome", outcome).record("kind", kind).record("head", answer.head);
+        match &answer.reply {
+            Reply::Committed => {}
+            Reply::Unchanged => self.tally.add(Count::Unchanged, 1),
+            Reply::Rejected { rejection, .. } => self.tally.rejected(rejection.kind()),
         }
-        let outgoing =
-            Outgoing { body, group: "dead-letter".into(), dedup: message.id.clone(), delay_s: 0 };
-        self.relay.send(DEAD_LETTER, vec![outgoing]).await.is_empty()
+        let passed_ms = u64::try_from(arrived.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.tally.answered_after(passed_ms);
     }
 
     async fn reply(&self, command: &Command, answer: &Answer) -> bool {
@@ -289,12 +319,40 @@ impl Fleet {
     }
 }
 
+/// The span of a command.
+fn span(message: &Message, command: &Command) -> Span {
+    let span = tracing::debug_span!(
+        "command",
+        otel.kind = "consumer",
+        otel.status_code = Empty,
+        namespace = %command.namespace,
+        workflow = %command.workflow,
+        command = %command.id,
+        verb = command.command.name(),
+        redelivery = message.receive_count > 1,
+        head = Empty,
+        outcome = Empty,
+        kind = Empty,
+    );
+    trace::received(span, message.traceparent.as_deref())
+}
+
+/// Says on a span that what it is about was given back, and why.
+pub(super) fn gave_back(span: &Span, why: &GiveBack) {
+    span.record("outcome", "given_back").record("kind", why.name());
+    span.record("otel.status_code", "error");
+}
+
+fn outcome(answer: &Answer) -> (&'static str, &'static str) {
+    match &answer.reply {
+        Reply::Committed => ("committed", ""),
+        Reply::Unchanged => ("unchanged", ""),
+        Reply::Rejected { rejection, .. } => ("rejected", rejection.kind()),
+    }
+}
+
 fn report(answer: &Answer, again: bool) {
-    let (outcome, kind) = match &answer.reply {
-        crate::answer::Reply::Committed => ("committed", ""),
-        crate::answer::Reply::Unchanged => ("unchanged", ""),
-        crate::answer::Reply::Rejected { rejection, .. } => ("rejected", rejection.kind()),
-    };
+    let (outcome, kind) = outcome(answer);
     tracing::info!(
         command = answer.command.as_ref().map(tracing::field::display),
         workflow = answer.workflow.as_ref().map(tracing::field::display),

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::serve::{Incoming, Served, Work};
 use super::{Fleet, GiveBack};
@@ -44,7 +45,8 @@ impl Fleet {
             let next_start =
                 rest[1..].iter().position(|i| matches!(i.command.command, Verb::Start(_)));
             let rest = &rest[..next_start.map_or(rest.len(), |at| at + 1)];
-            match self.serve_rest(rest, arrived).await {
+            let span = rest[0].span.clone();
+            match self.serve_rest(rest, arrived).instrument(span).await {
                 Ok(more) => served.extend(more),
                 Err(why) => served.push(Err(why)),
             }
@@ -140,7 +142,7 @@ impl Fleet {
 
     fn unknown_queue(&self, plan: &Plan) -> Option<String> {
         let tasks = (0..).zip(&plan.nodes).filter_map(|(at, _)| plan.task(at));
-        tasks.map(|t| &t.queue).find(|q| !self.relay.queues().knows(q)).map(ToString::to_string)
+        tasks.map(|t| &t.queue).find(|q| !self.relay.queues().offers(q)).map(ToString::to_string)
     }
 
     /// The log that a command is about; begins one if it may.

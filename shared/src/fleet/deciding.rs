@@ -3,6 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use tracing::Instrument;
+
 use super::serve::{Incoming, Told, Work, panic_text, unanswerable};
 use super::{Fleet, GiveBack};
 use crate::answer::{InvalidInput, Rejection};
@@ -22,7 +24,8 @@ impl Fleet {
         incoming: &Incoming,
     ) -> Result<Option<Told>, GiveBack> {
         let before = draft.clone();
-        let told = match self.decide_one(work, draft, incoming).await {
+        let span = tracing::debug_span!(parent: &incoming.span, "decide");
+        let told = match self.decide_one(work, draft, incoming).instrument(span).await {
             Ok(told) => told,
             Err(why) => {
                 // What a panic or a damaged decision left half done is not kept.

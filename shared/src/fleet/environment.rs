@@ -2,7 +2,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `EVERLOG_TABLE`, `EVERLOG_QUEUES`, `EVERLOG_SCHEMA` | see [`crate::config`] |
+//! | `EVERLOG_FLEET`, `EVERLOG_TABLE`, `EVERLOG_QUEUES`, `EVERLOG_SCHEMA` | see [`crate::config`] |
 //! | `AWS_REGION` | the region; Lambda sets it |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_SQS` | another address of one service, `http` or `https` |
 //! | `AWS_ENDPOINT_URL` | another address of both |
@@ -19,7 +19,6 @@ use aws_config::{BehaviorVersion, SdkConfig};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 
 use super::Fleet;
-use super::lambda::InvocationError;
 use crate::commit::SCHEMA_READ_MAX;
 use crate::config::{Config, ConfigError};
 use crate::journal::{self, Journal, Schemas};
@@ -41,14 +40,14 @@ pub enum EnvironmentError {
 }
 
 impl Fleet {
-    /// The fleet that the environment describes, with an empty cache.
+    /// The fleet that the environment describes, with an empty cache: `config`
+    /// is what it says of Everlog.
     ///
     /// Sends no request. Reads the certificates that the machine trusts, once.
     ///
     /// # Errors
     /// [`EnvironmentError`] names the variable.
-    pub async fn from_env() -> Result<Self, EnvironmentError> {
-        let config = Config::from_env()?;
+    pub async fn from_env(config: Config) -> Result<Self, EnvironmentError> {
         let aws = sdk_config().await;
         if aws.region().is_none() {
             return Err(EnvironmentError::NoRegion);
@@ -72,16 +71,4 @@ async fn sdk_config() -> SdkConfig {
         .http_client(https)
         .load()
         .await
-}
-
-impl InvocationError {
-    /// The `errorType` that a direct caller sees: `Unreadable` must be
-    /// corrected, `GivenBack` be sent again.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Unreadable(_) => "Unreadable",
-            Self::GivenBack(_) => "GivenBack",
-        }
-    }
 }

@@ -3,8 +3,10 @@
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsMessage};
 use serde_json::{Value, json};
 
-use super::{Fleet, Function, Message};
+use super::{Fleet, Function, GiveBack, Message};
 use crate::answer::InvalidInput;
+use crate::telemetry::Count;
+use crate::telemetry::trace::TRACEPARENT;
 use crate::time::Timestamp;
 
 /// Why an invocation as a whole failed; Lambda repeats it.
@@ -16,6 +18,18 @@ pub enum InvocationError {
     /// The work was given back.
     #[error(transparent)]
     GivenBack(#[from] super::GiveBack),
+}
+
+impl InvocationError {
+    /// The `errorType` that a direct caller sees: `Unreadable` must be
+    /// corrected, `GivenBack` be sent again.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "Unreadable",
+            Self::GivenBack(_) => "GivenBack",
+        }
+    }
 }
 
 impl Fleet {
@@ -52,6 +66,7 @@ impl Fleet {
             messages.iter().map(|m| (m.id.clone(), m.group.clone())).collect();
         let handles: Vec<Message> =
             messages.iter().map(|m| Message { body: String::new(), ..m.clone() }).collect();
+        self.arrived(function, &messages);
         let failed = match function {
             Function::Append | Function::Prepare | Function::Settle => {
                 self.commands(function, messages).await
@@ -60,7 +75,9 @@ impl Fleet {
             Function::OutboxDispatch => self.left_overs(messages).await,
         };
         let mut response = SqsBatchResponse::default();
-        for id in with_rest_of_groups(&order, &failed) {
+        let all = with_rest_of_groups(&order, &failed);
+        self.tally.given_back(GiveBack::AfterFailure.name(), all.len() - failed.len());
+        for id in all {
             if let Some(message) = handles.iter().find(|m| m.id == id) {
                 self.make_visible_soon(message).await;
             }
@@ -69,6 +86,17 @@ impl Fleet {
             response.batch_item_failures.push(failure);
         }
         serde_json::to_value(response).unwrap_or_default()
+    }
+
+    /// Counts what the transport knows of a batch. The age of a wake says
+    /// nothing, since it was sent to come later; the look says how late it is.
+    fn arrived(&self, function: Function, messages: &[Message]) {
+        let again = messages.iter().filter(|message| message.receive_count > 1);
+        self.tally.add(Count::Redelivered, again.count());
+        let oldest = messages.iter().filter_map(|message| message.sent_at).min();
+        if let Some(oldest) = oldest.filter(|_| function != Function::TimerSweep) {
+            self.tally.waited(self.clock.now().since(oldest));
+        }
     }
 
     fn message(&self, record: &Value) -> Result<Message, InvalidInput> {
@@ -97,6 +125,10 @@ impl Fleet {
                 .unwrap_or(1),
             sent_at: time("SentTimestamp"),
             first_received_at: time("ApproximateFirstReceiveTimestamp"),
+            traceparent: message
+                .message_attributes
+                .get(TRACEPARENT)
+                .and_then(|attribute| attribute.string_value.clone()),
         })
     }
 }

@@ -8,6 +8,8 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 use super::serve::unanswerable;
 use super::{Fleet, GiveBack, Message};
@@ -18,6 +20,7 @@ use crate::id::{CommandId, WriterId};
 use crate::journal::{Card, Loaded, LogKey, keys};
 use crate::message::{LeftOver, Wake};
 use crate::state::{Attempt, Life, Stage};
+use crate::telemetry::trace;
 use crate::time::Timestamp;
 
 /// Lost races after which a wake is given back.
@@ -33,13 +36,26 @@ impl Fleet {
             let served = match serde_json::from_str::<Wake>(&message.body) {
                 Ok(wake) => {
                     let again = message.receive_count > 1;
-                    self.guarded(self.look(&wake, again)).await
+                    let span = tracing::debug_span!(
+                        "wake",
+                        otel.kind = "consumer",
+                        otel.status_code = Empty,
+                        namespace = %wake.namespace,
+                        workflow = %wake.workflow,
+                        redelivery = again,
+                        outcome = Empty,
+                        kind = Empty,
+                    );
+                    let span = trace::received(span, message.traceparent.as_deref());
+                    let looked = self.guarded(self.look(&wake, again));
+                    say(looked.instrument(span.clone()).await, &span)
                 }
                 Err(error) if self.dead_letter(&message, &error.to_string()).await => Ok(()),
                 Err(_) => Err(GiveBack::Relay),
             };
             if let Err(why) = served {
                 tracing::warn!(message = message.id, reason = %why, "wake given back");
+                self.tally.given_back(why.name(), 1);
                 failed.push(message.id);
             }
         }
@@ -51,12 +67,28 @@ impl Fleet {
         let mut failed = Vec::new();
         for message in messages {
             let served = match serde_json::from_str::<LeftOver>(&message.body) {
-                Ok(left_over) => self.guarded(self.hand_over(left_over)).await,
+                Ok(left_over) => {
+                    let span = tracing::debug_span!(
+                        "left_over",
+                        otel.kind = "consumer",
+                        otel.status_code = Empty,
+                        namespace = %left_over.namespace,
+                        workflow = %left_over.workflow,
+                        commit = left_over.commit,
+                        redelivery = message.receive_count > 1,
+                        outcome = Empty,
+                        kind = Empty,
+                    );
+                    let span = trace::received(span, message.traceparent.as_deref());
+                    let handed = self.guarded(self.hand_over(left_over));
+                    say(handed.instrument(span.clone()).await, &span)
+                }
                 Err(error) if self.dead_letter(&message, &error.to_string()).await => Ok(()),
                 Err(_) => Err(GiveBack::Relay),
             };
             if let Err(why) = served {
                 tracing::warn!(message = message.id, reason = %why, "left-over given back");
+                self.tally.given_back(why.name(), 1);
                 failed.push(message.id);
             }
         }
@@ -134,6 +166,9 @@ impl Fleet {
         card: &Card,
     ) -> Result<(), GiveBack> {
         let rang = |now: Timestamp| card.alarm_at.is_some_and(|tick| tick.start() <= now);
+        if let Some(due) = loaded.state.earliest_due() {
+            self.tally.waited(self.clock.now().since(due));
+        }
         for race in 0..RACES_MAX {
             let now = self.clock.now();
             let mode = if rang(now) { Look::Alarm } else { Look::Wake };
@@ -145,7 +180,9 @@ impl Fleet {
                 return Ok(());
             }
             let mut draft = Draft::new(&loaded.state, now);
-            look(&mut draft, &self.context(key), mode).map_err(unanswerable)?;
+            tracing::debug_span!("decide")
+                .in_scope(|| look(&mut draft, &self.context(key), mode))
+                .map_err(unanswerable)?;
             if draft.is_empty() {
                 return self.repair(key, loaded, card).await;
             }
@@ -214,4 +251,15 @@ impl Fleet {
         }
         Ok(())
     }
+}
+
+/// Says on a span how it ended.
+fn say(ended: Result<(), GiveBack>, span: &Span) -> Result<(), GiveBack> {
+    match &ended {
+        Ok(()) => {
+            span.record("outcome", "done");
+        }
+        Err(why) => super::batch::gave_back(span, why),
+    }
+    ended
 }

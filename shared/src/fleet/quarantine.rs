@@ -10,6 +10,7 @@ use crate::command::Command;
 use crate::config::QUARANTINE;
 use crate::journal::{Card, JournalError, LogKey, keys};
 use crate::relay::Outgoing;
+use crate::telemetry::Count;
 
 /// Why a log can't be folded, if that is what went wrong.
 pub(super) fn damage(why: &GiveBack) -> Option<&str> {
@@ -37,7 +38,9 @@ impl Fleet {
             dedup: message.id.clone(),
             delay_s: 0,
         };
-        self.relay.send(QUARANTINE, vec![moved]).await.is_empty()
+        let moved = self.relay.send(QUARANTINE, vec![moved]).await.is_empty();
+        self.tally.add(Count::Quarantined, usize::from(moved));
+        moved
     }
 
     /// Marks a card; its alarm comes again, later. Whether it did.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::Fleet;
 use crate::answer::{Answer, Rejection, Reply};
@@ -48,6 +49,22 @@ pub enum GiveBack {
     AfterFailure,
 }
 
+impl GiveBack {
+    /// Its name, as metrics and spans use it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Contended => "contended",
+            Self::Journal(error) => error.name(),
+            Self::Relay => "relay",
+            Self::Waits(_) => "waits",
+            Self::Panicked(_) => "panicked",
+            Self::OutOfTime => "out_of_time",
+            Self::AfterFailure => "after_failure",
+        }
+    }
+}
+
 /// One command, and what its transport knows of it.
 #[derive(Debug, Clone)]
 pub(super) struct Incoming {
@@ -60,6 +77,8 @@ pub(super) struct Incoming {
     pub again: bool,
     /// Bytes of its message.
     pub bytes: usize,
+    /// Its span. What is done for several commands is done in the first one's.
+    pub span: tracing::Span,
 }
 
 pub(super) type Served = Result<Box<Answer>, GiveBack>;
@@ -87,7 +106,8 @@ impl Fleet {
         let mut served: Vec<Served> = Vec::with_capacity(total);
         let mut races = 0;
         while served.len() < total {
-            let step = self.serve_once(&mut work, served.len()).await;
+            let span = work.incoming[served.len()].span.clone();
+            let step = self.serve_once(&mut work, served.len()).instrument(span).await;
             match step {
                 Ok(Step::Served(answers)) => {
                     races = 0;
@@ -283,7 +303,7 @@ pub(super) fn unanswerable(refused: Refused) -> GiveBack {
     })
 }
 
-pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no text".into())
 }

@@ -21,14 +21,23 @@ impl Fleet {
     /// # Errors
     /// [`GiveBack`]: the next run of the schedule does it.
     pub async fn sweep(&self) -> Result<usize, GiveBack> {
-        let until = Tick(self.clock.now().tick().0 + 1);
+        let now = self.clock.now();
+        let until = Tick(now.tick().0 + 1);
         let mut woken = 0;
+        self.tally.swept(0, 0);
         for shard in 0..ALARM_SHARDS {
             let mut start = None;
             loop {
                 let page = self.journal.due_cards(shard, until, start).await?;
-                woken += page.items.len();
-                self.wake_all(page.items, false).await?;
+                // Earliest first: the head of a page is its oldest.
+                let lag_ms = page.items.first().map_or(0, |due| now.since(due.alarm_at.start()));
+                self.tally.swept(lag_ms, 0);
+                let due: Vec<_> =
+                    page.items.into_iter().map(|due| (due.namespace, due.workflow)).collect();
+                let found = due.len();
+                self.wake_all(due, false).await?;
+                self.tally.swept(0, found);
+                woken += found;
                 start = page.next;
                 if start.is_none() {
                     break;

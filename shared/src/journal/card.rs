@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 
-use super::faults::{Fault, TRIES, back_off, retried, sort};
+use super::faults::{Fault, TRIES, back_off, retried};
 use super::items::{
     self, ALARM_AT, ALARM_REV, ALARM_SHARD, AS_OF, CLOSED_AT, INCARNATION, Item, LIST_AT, LIST_KEY,
     PK, QUARANTINE, QUARANTINE_MIN, SK, STARTED_AT, STATUS, TYPE,
@@ -324,7 +324,7 @@ impl Journal {
             }
             Err(error) => error,
         };
-        match (sort(&error), error.into_service_error()) {
+        match (self.fault(&error), error.into_service_error()) {
             (Fault::Condition, UpdateItemError::ConditionalCheckFailedException(failed)) => {
                 self.meter.refused(Purpose::CardWrite);
                 Ok(Some(failed.item))

@@ -8,7 +8,7 @@
 
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
-use super::faults::{Fault, sort};
+use super::faults::Fault;
 use super::items::{self, BODY, COMMIT, PK, SK};
 use super::keys::LogKey;
 use super::{Journal, JournalError, Loaded, Purpose};
@@ -66,7 +66,7 @@ impl Journal {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| sort(&error))?;
+            .map_err(|error| self.fault(&error))?;
         self.meter.record(Purpose::Checkpoint, answer.consumed_capacity());
         Ok(())
     }

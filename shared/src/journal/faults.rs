@@ -6,6 +6,9 @@
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
+use super::Journal;
+use crate::telemetry::Count;
+
 /// Why the journal gave up. Each variant is a different thing to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
@@ -39,6 +42,23 @@ pub enum JournalError {
     OtherIncarnation,
 }
 
+impl JournalError {
+    /// Its name, as metrics and spans use it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Throttled => "throttled",
+            Self::OutcomeUnknown(_) => "unknown",
+            Self::Unavailable(_) => "unavailable",
+            Self::Newer { .. } => "newer_schema",
+            Self::Damaged(_) => "damaged",
+            Self::ClockSkewed(_) => "clock",
+            Self::Stale => "stale",
+            Self::OtherIncarnation => "other_incarnation",
+        }
+    }
+}
+
 impl From<crate::commit::DecodeError> for JournalError {
     fn from(error: crate::commit::DecodeError) -> Self {
         match error {
@@ -67,8 +87,21 @@ pub(super) enum Fault {
     Refused(String),
 }
 
-/// Sorts an SDK error.
-pub(super) fn sort<E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static>(
+impl Journal {
+    /// Sorts what DynamoDB said to one request, and counts its throttles.
+    pub(super) fn fault<E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static>(
+        &self,
+        error: &SdkError<E, HttpResponse>,
+    ) -> Fault {
+        let fault = sort(error);
+        if matches!(fault, Fault::Throttled) {
+            self.tally.add(Count::Throttled, 1);
+        }
+        fault
+    }
+}
+
+fn sort<E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static>(
     error: &SdkError<E, HttpResponse>,
 ) -> Fault {
     let said = || aws_sdk_dynamodb::error::DisplayErrorContext(error).to_string();

@@ -5,7 +5,7 @@
 
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
-use super::faults::{retried, sort};
+use super::faults::retried;
 use super::items::{
     self, ALARM_AT, ALARM_INDEX, ALARM_SHARD, Item, LIST_AT, LIST_INDEX, LIST_KEY, PK, STARTED_AT,
     STATUS, TYPE,
@@ -28,6 +28,17 @@ pub struct Listed {
     pub workflow_type: String,
     /// When it started.
     pub started_at: Timestamp,
+}
+
+/// A workflow that must be looked at, as of the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    /// Its namespace.
+    pub namespace: Namespace,
+    /// The workflow.
+    pub workflow: WorkflowId,
+    /// The minute from which on it must be.
+    pub alarm_at: Tick,
 }
 
 /// One page of an index.
@@ -58,7 +69,7 @@ impl Journal {
         shard: u16,
         until: Tick,
         start: Option<Item>,
-    ) -> Result<ListPage<(Namespace, WorkflowId)>, JournalError> {
+    ) -> Result<ListPage<Due>, JournalError> {
         let query = self
             .db
             .query()
@@ -71,7 +82,10 @@ impl Journal {
             .set_exclusive_start_key(start);
         let (found, next) = self.query_index(query).await?;
         let items = found.iter().filter_map(|item| match workflow_of(item) {
-            Ok(workflow) => Some(workflow),
+            Ok((namespace, workflow)) => {
+                let alarm_at = items::read_number(item, ALARM_AT).map_or(until, Tick);
+                Some(Due { namespace, workflow, alarm_at })
+            }
             Err(error) => {
                 tracing::error!(%error, shard, "a poisoned card is skipped");
                 None
@@ -127,7 +141,7 @@ impl Journal {
     ) -> Result<(Vec<Item>, Option<Item>), JournalError> {
         let query =
             query.table_name(&self.table).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let page = retried(async || query.clone().send().await.map_err(|e| sort(&e))).await?;
+        let page = retried(async || query.clone().send().await.map_err(|e| self.fault(&e))).await?;
         self.meter.record(Purpose::List, page.consumed_capacity());
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
     }

@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::types::{
 };
 use tokio::time::Instant;
 
-use super::faults::{Fault, TRIES, back_off, retried, sort};
+use super::faults::{Fault, TRIES, back_off, retried};
 use super::items::{self, BODY, Item, PK, SK};
 use super::keys::{self, LogKey};
 use super::{Journal, JournalError, Purpose};
@@ -26,6 +26,7 @@ use crate::event::Event;
 use crate::limits;
 use crate::plan::{Plan, PlanRef};
 use crate::state::State;
+use crate::telemetry::Count;
 use crate::time::Timestamp;
 
 /// The state of a log, and when it was known to be its latest.
@@ -84,6 +85,7 @@ impl Journal {
     ///
     /// # Errors
     /// Any [`JournalError`] but `OutcomeUnknown`.
+    #[tracing::instrument(level = "debug", skip_all, fields(workflow = %key.workflow))]
     pub async fn load(&self, key: &LogKey) -> Result<Loaded, JournalError> {
         let checkpoint = match self.read_checkpoint(key).await {
             Ok(found) => found,
@@ -112,6 +114,7 @@ impl Journal {
     ///
     /// # Errors
     /// Any [`JournalError`] but `OutcomeUnknown`.
+    #[tracing::instrument(level = "debug", name = "load", skip_all, fields(workflow = %key.workflow, warm = true))]
     pub async fn refresh(&self, key: &LogKey, loaded: &mut Loaded) -> Result<bool, JournalError> {
         let before = loaded.state.commit;
         self.follow(key, loaded, false).await?;
@@ -221,7 +224,7 @@ impl Journal {
             .expression_attribute_values(":high", items::text(key.commit(high)))
             .set_exclusive_start_key(start)
             .return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let page = retried(async || query.clone().send().await.map_err(|e| sort(&e))).await?;
+        let page = retried(async || query.clone().send().await.map_err(|e| self.fault(&e))).await?;
         self.meter.record(purpose, page.consumed_capacity());
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
     }
@@ -254,6 +257,7 @@ impl Journal {
     /// [`JournalError::OutcomeUnknown`]: it may be in the log; give the
     /// commands back, the next decision will see. [`JournalError::Throttled`],
     /// `Unavailable`, `ClockSkewed`, `Stale`: it is not.
+    #[tracing::instrument(level = "debug", name = "commit", skip_all, fields(commit = number, outcome))]
     pub async fn put(
         &self,
         key: &LogKey,
@@ -277,7 +281,9 @@ impl Journal {
             (SK.to_owned(), items::text(key.commit(number))),
             (BODY.to_owned(), items::binary(body)),
         ]);
-        self.put_until_known(key, number, new, item).await.map(|put| (put, bytes))
+        let put = self.put_until_known(key, number, new, item).await;
+        self.count(&put);
+        put.map(|put| (put, bytes))
     }
 
     async fn put_until_known(
@@ -299,7 +305,10 @@ impl Journal {
                     let mine = winner.writer == new.writer;
                     return Ok(if mine { Put::Landed } else { Put::Lost(Box::new(winner)) });
                 }
-                Err(Fault::Unanswered(why)) => unanswered = Some(why),
+                Err(Fault::Unanswered(why)) => {
+                    self.tally.add(Count::UnknownAtFirst, usize::from(unanswered.is_none()));
+                    unanswered = Some(why);
+                }
                 Err(Fault::Throttled) => {}
                 Err(fault) => match unanswered {
                     Some(why) => return Err(JournalError::OutcomeUnknown(why)),
@@ -311,6 +320,22 @@ impl Journal {
             }
         }
         Err(unanswered.map_or(JournalError::Throttled, JournalError::OutcomeUnknown))
+    }
+
+    /// Each end of a put is another number, and none of them is folded into another.
+    fn count(&self, put: &Result<Put, JournalError>) {
+        let (outcome, count) = match put {
+            Ok(Put::Landed) => ("landed", Some(Count::Committed)),
+            Ok(Put::Lost(_)) => ("lost", Some(Count::Conflict)),
+            Err(unknown @ JournalError::OutcomeUnknown(_)) => {
+                (unknown.name(), Some(Count::Unknown))
+            }
+            Err(other) => (other.name(), None),
+        };
+        tracing::Span::current().record("outcome", outcome);
+        if let Some(count) = count {
+            self.tally.add(count, 1);
+        }
     }
 
     /// One conditional put: `None` if it landed, else what stands there (if
@@ -337,7 +362,7 @@ impl Journal {
                 self.meter.record(purpose, answer.consumed_capacity());
                 Ok(None)
             }
-            Err(error) => match (sort(&error), error.into_service_error()) {
+            Err(error) => match (self.fault(&error), error.into_service_error()) {
                 (Fault::Condition, PutItemError::ConditionalCheckFailedException(failed)) => {
                     self.meter.refused(purpose);
                     Ok(Some(failed.item))
@@ -362,7 +387,7 @@ impl Journal {
             .key(SK, AttributeValue::S(sort_key.to_owned()))
             .consistent_read(true)
             .return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let answer = retried(async || get.clone().send().await.map_err(|e| sort(&e))).await?;
+        let answer = retried(async || get.clone().send().await.map_err(|e| self.fault(&e))).await?;
         self.meter.record(purpose, answer.consumed_capacity());
         Ok(answer.item)
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use everlog::answer::{InvalidInput, Rejection, Reply};
+use everlog::config::OWN;
 use everlog::fleet::{Function, Message};
 use everlog_local::stack;
 use everlog_local::transport::Handler;
@@ -163,8 +164,20 @@ async fn a_huge_number_is_refused_alone() {
 async fn a_queue_that_is_not_configured_is_refused_alone() {
     let plan = json!({ "tasks": [{ "id": "a", "queue": "https://evil.example/q" }] });
     let field = "command.start.plan.tasks[0].queue";
-    one_bad_among_ten(bad(json!({ "plan": plan })), field, "a configured queue", "evil", true)
-        .await;
+    let limit = "a configured task or reply queue";
+    one_bad_among_ten(bad(json!({ "plan": plan })), field, limit, "evil", true).await;
+}
+
+/// What lies in them is for the functions alone: a dispatch there would be a
+/// poisoned command, and a function may not send to all of them.
+#[tokio::test(start_paused = true)]
+async fn the_fleets_own_queues_are_no_task_queues() {
+    for own in OWN {
+        let plan = json!({ "tasks": [{ "id": "a", "queue": own }] });
+        let field = "command.start.plan.tasks[0].queue";
+        let limit = "a configured task or reply queue";
+        one_bad_among_ten(bad(json!({ "plan": plan })), field, limit, own, true).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

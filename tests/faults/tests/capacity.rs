@@ -150,13 +150,10 @@ async fn a_cold_step_costs_at_most_two_read_units() {
         );
         let dispatch = dispatch.await.expect("a dispatch");
         let outcome = everlog::command::Ended::Succeeded { output: None };
-        let settle = everlog::command::Settle {
-            attempt: everlog_local::worker::attempt(&dispatch),
-            worker: None,
-            outcome,
-        };
+        let settle =
+            everlog::command::Settle { attempt: dispatch.attempt_id(), worker: None, outcome };
         let verb = everlog::command::Verb::Settle(Box::new(settle));
-        let body = everlog_local::worker::command(&dispatch, verb).expect("an id");
+        let body = everlog::worker::command(&dispatch, verb).expect("an id");
         let cold = world.instance(world.direct()).await;
         let answer =
             cold.direct(Function::Settle, &serde_json::to_string(&body).expect("JSON")).await;

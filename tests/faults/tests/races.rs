@@ -7,9 +7,9 @@ use std::time::Duration;
 use everlog::command::{Ended, Settle, Verb};
 use everlog::fleet::{Fleet, Function, Message};
 use everlog::message::{Dispatch, LeftOver, Wake};
+use everlog::worker::command as about;
 use everlog_local::stack;
 use everlog_local::transport::Handler;
-use everlog_local::worker::{attempt, command as about};
 use everlog_sqs::Receive;
 use everlog_testing::world::command;
 use everlog_testing::{Rng, World, proof};
@@ -67,7 +67,7 @@ async fn dispatches(world: &World) -> Vec<Dispatch> {
 
 fn settle(dispatch: &Dispatch) -> String {
     let outcome = Ended::Succeeded { output: None };
-    let settle = Settle { attempt: attempt(dispatch), worker: None, outcome };
+    let settle = Settle { attempt: dispatch.attempt_id(), worker: None, outcome };
     let command = about(dispatch, Verb::Settle(Box::new(settle))).expect("an id");
     serde_json::to_string(&command).expect("JSON")
 }

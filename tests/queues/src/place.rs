@@ -5,6 +5,7 @@
 
 use everlog::time::{Clock, Timestamp};
 use everlog_local::backend::Backend;
+use everlog_local::{stack, transport};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::fact::Engine;
@@ -78,8 +79,8 @@ impl Place {
         let endpoint = match &self.door {
             Door::Direct => Endpoint::Direct(backend()?),
             Door::Loopback => {
-                let address = runtime.block_on(everlog_local::server::serve(backend()?));
-                Endpoint::Url(format!("http://{}", address.map_err(|e| fault(&e))?))
+                let address = runtime.block_on(loopback(backend()?));
+                Endpoint::Url(format!("http://{}", address?))
             }
             Door::Script(shared) => Endpoint::Url(shared.url()?),
             Door::Given(url) => Endpoint::Url(url.clone()),
@@ -87,4 +88,11 @@ impl Place {
         drop(guard);
         Ok((runtime, endpoint, clock))
     }
+}
+
+/// The embedded engines behind a port.
+async fn loopback(backend: Backend) -> Result<std::net::SocketAddr, String> {
+    let fleet = stack::embedded_fleet(&backend, transport::direct(&backend), &[]).await;
+    let fleet = fleet.map_err(|e| e.to_string())?;
+    everlog_local::server::serve(backend, fleet).await.map_err(|e| e.to_string())
 }

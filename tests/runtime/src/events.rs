@@ -38,6 +38,8 @@ pub struct Record {
     pub waiting_ms: u64,
     /// The handle of a message that a test has really received.
     pub receipt_handle: Option<String>,
+    /// The span that sent it.
+    pub traceparent: Option<String>,
 }
 
 impl Record {
@@ -51,6 +53,7 @@ impl Record {
             receive_count: 1,
             waiting_ms: 0,
             receipt_handle: None,
+            traceparent: None,
         }
     }
 
@@ -76,6 +79,12 @@ impl Record {
         record["eventSourceARN"] = json!(queue_arn(queue));
         if let Some(handle) = self.receipt_handle {
             record["receiptHandle"] = json!(handle);
+        }
+        if let Some(traceparent) = self.traceparent {
+            record["messageAttributes"]["traceparent"] = json!({
+                "stringValue": traceparent, "stringListValues": [], "binaryListValues": [],
+                "dataType": "String",
+            });
         }
         let received_ms = Clock::System.now().minus_ms(self.waiting_ms).0.to_string();
         let attributes = &mut record["attributes"];

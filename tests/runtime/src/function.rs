@@ -102,6 +102,14 @@ impl Function {
         (status, self.log.text().await)
     }
 
+    /// Kills the process; the metrics that it wrote, a line each.
+    pub async fn metrics(mut self) -> Vec<Value> {
+        self.child.kill().await.expect("a child can be killed");
+        let log = self.log.text().await;
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line.get("_aws").is_some()).collect()
+    }
+
     /// Kills the process and waits until it is gone.
     pub async fn stop(mut self) {
         self.child.kill().await.expect("a child can be killed");
@@ -147,25 +155,4 @@ impl Log {
         }
         self.so_far()
     }
-}
-
-/// Starts a binary so many times and prints how long it took from exec to the
-/// first poll. What it prints depends on machine and profile: nothing is asserted.
-pub async fn print_exec_to_first_poll(binary: &str, stack: &Stack, samples: usize) {
-    let mut took_ms = Vec::with_capacity(samples);
-    for _ in 0..samples {
-        let mut function = Function::start(binary, stack).await;
-        took_ms.push(function.exec_to_first_poll().await.as_secs_f64() * 1_000.0);
-        function.stop().await;
-    }
-    took_ms.sort_by(f64::total_cmp);
-    let name = binary.rsplit('/').next().unwrap_or(binary);
-    let profile = if cfg!(debug_assertions) { "with" } else { "without" };
-    println!(
-        "{name}: exec to first poll {:.1} / {:.1} / {:.1} ms (min / p50 / max of {samples}, \
-         {profile} debug assertions)",
-        took_ms[0],
-        took_ms[samples / 2],
-        took_ms[samples - 1],
-    );
 }

@@ -2,7 +2,8 @@
 //!
 //! What it is: a server of the Lambda Runtime API ([`Function`] starts a binary
 //! as child process against it), an endpoint that speaks DynamoDB and SQS
-//! ([`Stack`]), and recorded events ([`event`], [`batch`]).
+//! ([`Stack`]), a collector of traces ([`Collector`]), and recorded events
+//! ([`event`], [`batch`]).
 //!
 //! It promises that a test sees what AWS would see (the answers of the process)
 //! and what users would see (the table and the queues), and that no process
@@ -21,8 +22,9 @@
 //!     └──set up, look──▶ endpoint: DynamoDB and SQS ◀──────────┘
 //! ```
 //!
-//! Next: the tests, `functions/*/tests/runtime.rs`.
+//! Next: the tests, `functions/*/tests`, and `tests/cold_start.rs` here.
 
+mod collector;
 mod dynamodb;
 mod endpoint;
 mod events;
@@ -31,8 +33,9 @@ mod runtime_api;
 mod stack;
 mod write;
 
+pub use collector::{Collector, Span};
 pub use events::{Record, batch, event};
-pub use function::{Function, print_exec_to_first_poll};
+pub use function::Function;
 pub use runtime_api::Outcome;
 pub use stack::Stack;
 pub use write::{command, plan_of, with};

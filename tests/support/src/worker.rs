@@ -18,8 +18,8 @@ use everlog::id::{Kind, OwnerId};
 use everlog::message::Dispatch;
 use everlog::payload::Payload;
 use everlog::relay::Outgoing;
+use everlog::worker::command;
 use everlog_local::stack;
-use everlog_local::worker::{attempt, command};
 use everlog_sqs::{Engine, Receive};
 use tokio::task::JoinSet;
 
@@ -49,7 +49,7 @@ async fn work(fleet: Fleet, sqs: Engine, name: String) {
 async fn perform(fleet: &Fleet, name: &str, dispatch: &Dispatch) {
     let node = dispatch.node.as_str();
     let evidence =
-        || Evidence { attempt: attempt(dispatch), worker: OwnerId::new(name).expect("an id") };
+        || Evidence { attempt: dispatch.attempt_id(), worker: OwnerId::new(name).expect("an id") };
     let ended = if dispatch.cancelled {
         Ended::Cancelled {}
     } else if node.starts_with("flaky") && dispatch.attempt < 3 {
@@ -67,7 +67,7 @@ async fn perform(fleet: &Fleet, name: &str, dispatch: &Dispatch) {
     } else {
         succeeded(node)
     };
-    let settle = Settle { attempt: attempt(dispatch), worker: None, outcome: ended };
+    let settle = Settle { attempt: dispatch.attempt_id(), worker: None, outcome: ended };
     tell(fleet, dispatch, Verb::Settle(Box::new(settle))).await;
 }
 
