@@ -50,7 +50,7 @@ const HEAD: &str = "# SQS: where the engines differ
 
 Everlog runs on Amazon SQS. Its tests and its stacks on one machine run on others: the embedded queues (`everlog-sqs`), LocalStack 4.14.0 and ministack 1.5.33.
 One list of tests runs on all of them. What AWS does stands there as it is documented; what another engine does instead is declared in the test, so that a change of an engine fails it.
-This page is written from those declarations (`EVERLOG_BLESS=1 cargo test --workspace --test page`); don't edit it by hand.
+This page is written from those declarations (`EVERLOG_BLESS=1 cargo test --workspace --test queues_page`); don't edit it by hand.
 
 ";
 

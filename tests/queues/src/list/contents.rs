@@ -28,19 +28,19 @@ const ATTRIBUTES: Fact = Fact::alike(
     "a body of 1,011 bytes and 14 of attributes where 1,024 are the limit",
     "InvalidParameterValue",
 )
-.but(&[ministack("accepted")], "Attributes do not count. Everlog sends none.");
+.but(&[ministack("accepted")], "Attributes do not count. Everlog counts its one itself.");
 const NUL: Fact = Fact::alike("U+0000 in a body", "InvalidMessageContents");
 const BACKSPACE: Fact = Fact::alike("U+0008 in a body", "InvalidMessageContents");
 const NONCHARACTER: Fact = Fact::alike("U+FFFE in a body", "InvalidMessageContents");
 const EMPTY: Fact = Fact::alike("an empty body", "MissingParameter");
 const NO_TYPE: Fact = Fact::alike("an attribute of the type \"Text\"", "InvalidParameterValue")
-    .but(&[ministack("accepted")], "Attributes are not checked. Everlog sends none.");
+    .but(&[ministack("accepted")], "Attributes are not checked. Everlog sends one, `traceparent`.");
 const NO_VALUE: Fact = Fact::alike("an attribute with an empty value", "InvalidParameterValue")
     .but(&[ministack("accepted")], "As above.");
 const NAME: Fact = Fact::alike("an attribute named \"AWS.a\"", "InvalidParameterValue")
     .but(&[ministack("accepted")], "As above.");
 const ELEVEN: Fact = Fact::alike("eleven attributes", "InvalidParameterValue")
-    .but(&[localstack("accepted"), ministack("accepted")], "Everlog sends none.");
+    .but(&[localstack("accepted"), ministack("accepted")], "Everlog sends one.");
 
 fn text(kind: &str, value: &str) -> MessageAttributeValue {
     let value = MessageAttributeValue::builder().data_type(kind).string_value(value);
