@@ -34,7 +34,8 @@ fn order() -> Value {
         { "id": "labels", "after": ["charge"], "type": "render",
           "input": { "pages": 15, "page_ms": 100 },
           "timeouts": { "start_to_close_ms": 60_000, "heartbeat_ms": 3_000 } },
-        { "id": "engrave", "after": ["labels"], "type": "engrave", "allow_failure": true },
+        { "id": "engrave", "after": ["labels"], "type": "engrave", "allow_failure": true,
+          "retry": { "max_attempts": 1 } },
     ] })
 }
 
