@@ -2,7 +2,7 @@
 //! SQS, recorded while it asks.
 //!
 //! One world, five instances of the fleet, one a function, each behind a client
-//! that takes notes. Queue events and the schedule invoke them ([`rig`]); the
+//! that takes notes. Queue events and the schedule invoke them (`rig`); the
 //! scenes go wherever a function makes a request that it does not make
 //! elsewhere: outage, damage, refusing queues, cards without a log. What is
 //! recorded was sent by the SDK's own client, so nothing here lists requests.
