@@ -24,8 +24,13 @@ use everlog::journal::{self, Journal, JournalError};
 use everlog::relay::{self, Relay};
 use everlog::time::Clock;
 use everlog::worker::{self, TaskQueue, Worker};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+/// Seconds that a receive waits. The process ends as much later.
+const WAIT_S: u32 = 1;
+/// How long what runs may still run after a stop, and a receive bring something.
+const GRACE: Duration = Duration::from_secs(2);
 /// End of the names of queues of what could not be delivered.
 pub const UNDELIVERED: &str = "-undelivered";
 
@@ -167,8 +172,9 @@ impl Deployed {
         }
     }
 
-    /// Starts a worker on task queues, `concurrency` tasks of each at once. What
-    /// runs when the set is dropped is performed again a minute later.
+    /// Starts a worker on task queues, `concurrency` tasks of each at once,
+    /// until `stopped` says so: then what runs is given back, unless it has a
+    /// receipt, and ends.
     ///
     /// # Errors
     /// [`DeployedError::NoTaskQueue`].
@@ -177,16 +183,18 @@ impl Deployed {
         worker: &Worker,
         task_queues: &[String],
         concurrency: usize,
+        stopped: &watch::Receiver<bool>,
     ) -> Result<JoinSet<()>, DeployedError> {
         let sqs = worker::configure(aws_sdk_sqs::config::Builder::from(&self.aws));
         let mut tasks = JoinSet::new();
         for name in task_queues {
             let url = self.queues.url(name);
             let url = url.ok_or_else(|| DeployedError::NoTaskQueue(name.clone()))?;
-            let (worker, queue) = (worker.clone(), TaskQueue::new(sqs.clone(), url));
+            let queue = TaskQueue::new(sqs.clone(), url).with_wait_s(WAIT_S);
+            let (worker, mut stopped) = (worker.clone(), stopped.clone());
             tasks.spawn(async move {
-                let never = std::future::pending();
-                worker.serve(&queue, concurrency, never, Duration::ZERO).await;
+                let stop = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
+                worker.serve(&queue, concurrency, stop, GRACE).await;
             });
         }
         Ok(tasks)

@@ -24,8 +24,9 @@ use crate::mapping::failures;
 
 /// An invocation ends after this, as Lambda's do.
 const INVOCATION_MS: u64 = 30_000;
-/// Seconds for which a receive waits for messages.
-const WAIT_S: i32 = 20;
+/// Seconds for which a receive waits for messages. A stop waits for it: what a
+/// receive that was given up takes along would hold up its group.
+const WAIT_S: i32 = 5;
 /// Seconds for which a batch is hidden: six times the longest invocation.
 const HIDDEN_S: i32 = 180;
 /// Longest wait after a receive that failed, seconds.
@@ -71,7 +72,7 @@ async fn poll(
         return;
     };
     let mut pause_s = 0;
-    loop {
+    while !*stopped.borrow() {
         let receive = deployed
             .sqs
             .receive_message()
@@ -81,11 +82,7 @@ async fn poll(
             .visibility_timeout(HIDDEN_S)
             .message_system_attribute_names(MessageSystemAttributeName::All)
             .message_attribute_names("All");
-        let received = tokio::select! {
-            _ = stopped.wait_for(|stopped| *stopped) => return,
-            received = receive.send() => received,
-        };
-        match received {
+        match receive.send().await {
             Ok(answer) => {
                 pause_s = 0;
                 if let Some(messages) = answer.messages.filter(|m| !m.is_empty()) {
@@ -95,10 +92,8 @@ async fn poll(
             Err(error) => {
                 pause_s = (2 * pause_s + 1).min(PAUSE_S_MAX);
                 tracing::warn!(error = %DisplayErrorContext(&error), url, "receive failed");
-                tokio::select! {
-                    _ = stopped.wait_for(|stopped| *stopped) => return,
-                    () = tokio::time::sleep(Duration::from_secs(pause_s)) => {}
-                }
+                let told = stopped.wait_for(|stopped| *stopped);
+                drop(tokio::time::timeout(Duration::from_secs(pause_s), told).await);
             }
         }
     }

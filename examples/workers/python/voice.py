@@ -21,6 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 import wire
 
 PATIENCE_S = 120.0
+WAIT_S = int(os.environ.get("EVERLOG_WAIT_S", "20"))  # of a receive, and so of an idle worker's end
 UNSENT = (BotoCoreError, ClientError)
 log = logging.getLogger("voice")
 
@@ -41,8 +42,8 @@ class Voice:
         self.functions = boto3.client("lambda", config=once)
 
     def receive(self, hidden_s: int) -> list[dict[str, Any]]:
-        """At most one message, waited for up to 20 seconds."""
-        answer = self.sqs.receive_message(QueueUrl=self.task_queue, WaitTimeSeconds=20, VisibilityTimeout=hidden_s)
+        """At most one message, waited for up to `WAIT_S`."""
+        answer = self.sqs.receive_message(QueueUrl=self.task_queue, WaitTimeSeconds=WAIT_S, VisibilityTimeout=hidden_s)
         return list(answer.get("Messages", []))
 
     def hide(self, handle: str, seconds: int) -> None:
@@ -51,9 +52,9 @@ class Voice:
     def delete(self, handle: str) -> None:
         self.sqs.delete_message(QueueUrl=self.task_queue, ReceiptHandle=handle)
 
-    def hear(self, dispatch: wire.Dispatch, verb: str, suffix: str, patience_s: float = PATIENCE_S) -> str:
+    def hear(self, dispatch: wire.Dispatch, verb: str, patience_s: float = PATIENCE_S) -> str:
         """Sends a sign of life by direct invocation and hears: proceed, cancel or stop."""
-        payload = json.dumps(wire.command(dispatch, self.worker, verb, suffix))
+        payload = json.dumps(wire.command(dispatch, self.worker, verb))
         for _ in tries(patience_s):
             try:
                 answer = self.functions.invoke(FunctionName=self.settle_function, Payload=payload)
@@ -69,7 +70,7 @@ class Voice:
 
     def settle(self, dispatch: wire.Dispatch, outcome: wire.Outcome) -> None:
         """Returns once the settle queue has accepted the outcome."""
-        command = wire.command(dispatch, self.worker, "settle", "settle", outcome=outcome)
+        command = wire.command(dispatch, self.worker, "settle", outcome=outcome)
         message: dict[str, Any] = {
             "QueueUrl": self.settle_queue,
             "MessageBody": json.dumps(command),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,12 @@ def read(body: str) -> Dispatch:
     return dispatch
 
 
-def command(dispatch: Dispatch, worker: str, verb: str, suffix: str, **content: Any) -> Command:
-    """A command about the attempt of a dispatch. The same suffix is the same command."""
+def command(dispatch: Dispatch, worker: str, verb: str, **content: Any) -> Command:
+    """A command about the attempt of a dispatch, with an id of its own, which its repeats keep."""
     attempt = {name: dispatch[name] for name in ("node", "activation", "attempt", "dispatch_key")}
     place = {name: dispatch[name] for name in ("namespace", "workflow", "incarnation")}
     verbs = {verb: {"attempt": attempt, "worker": worker, **content}}
-    made = {"id": f"{dispatch['dispatch_key']}-{suffix}", **place, "command": verbs}
+    made = {"id": f"{dispatch['dispatch_key']}-{verb}-{uuid.uuid4()}", **place, "command": verbs}
     COMMAND.validate(made)
     return made
 

@@ -56,17 +56,17 @@ class Worker:
     def __init__(self) -> None:
         self.voice = Voice(f"python-{uuid.uuid4()}")
         self.said: OrderedDict[str, wire.Outcome] = OrderedDict()
-        self.ending, self.waiting = False, False
+        self.ending = False
         self.underway: Underway | None = None
 
     def run(self) -> None:
         while not self.ending:
             try:
-                self.waiting = True
-                messages = self.voice.receive(HIDDEN_S)
-                self.waiting = False
-                for message in messages:
-                    self.take(message["Body"], message["ReceiptHandle"])
+                for message in self.voice.receive(HIDDEN_S):
+                    if self.ending:  # a receive is never given up: it may bring a dispatch
+                        self.voice.hide(message["ReceiptHandle"], 0)
+                    else:
+                        self.take(message["Body"], message["ReceiptHandle"])
             except (ValueError, ValidationError) as error:
                 log.error("left to the redrive policy of its queue: %s", error)
             except (Unanswered, *UNSENT) as error:
@@ -74,10 +74,8 @@ class Worker:
                 time.sleep(random.uniform(0, 1))
 
     def end(self, *_: object) -> None:
-        """On SIGTERM: the task at hand is finished, or stopped once its grace is over."""
+        """On SIGTERM: the receive at hand ends, and the task; it is stopped once its grace is over."""
         self.ending = True
-        if self.waiting:
-            raise SystemExit(0)  # a message on its way becomes visible again
         timer = threading.Timer(GRACE_S, self.stop)
         timer.daemon = True
         timer.start()
@@ -118,7 +116,7 @@ class Worker:
         if handler.long or any(limit is not None for limit in dispatch["timeouts"].values()):
             if not self.voice.settle_function:
                 return wire.failed("no-receipt", "the task needs a receipt: set EVERLOG_SETTLE_FUNCTION")
-            directive = self.voice.hear(dispatch, "receipt", "receipt")
+            directive = self.voice.hear(dispatch, "receipt")
             if directive == "cancel":
                 return wire.cancelled()
             if directive != "proceed":
@@ -152,7 +150,7 @@ class Worker:
                 try:
                     self.voice.hide(handle, HIDDEN_S)
                     if task.has_receipt:
-                        word = self.voice.hear(dispatch, "heartbeat", f"beat-{uuid.uuid4()}", every_s)
+                        word = self.voice.hear(dispatch, "heartbeat", every_s)
                         task.stop = task.stop if word == "proceed" else word
                 except (Unanswered, *UNSENT) as error:
                     log.warning("a sign of life is lost: %s", error)

@@ -61,8 +61,19 @@ pub(super) async fn run(global: &Global, args: &RunArgs) -> Result<u8, Failure> 
 
 /// Starts a plan, or goes on with it, and carries it to its end.
 pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
-    let (mut session, mut part) = attach(global, &job).await?;
-    let (again, ended) = start(global, &session, &job).await?;
+    let (mut session, part) = attach(global, &job).await?;
+    let code = follow(global, &mut session, part, &job).await;
+    session.end().await;
+    code
+}
+
+async fn follow(
+    global: &Global,
+    session: &mut Session,
+    mut part: Part,
+    job: &Job,
+) -> Result<u8, Failure> {
+    let (again, ended) = start(global, session, job).await?;
     if !global.json {
         let how = match (again, part) {
             (true, _) if ended => "ended before; give a new --id to run the plan anew",
@@ -73,11 +84,10 @@ pub(super) async fn carry(global: &Global, job: Job) -> Result<u8, Failure> {
         eprintln!("workflow {} {how}", job.id);
     }
     let (ended, key, loaded) = loop {
-        match to_the_end(global, &session, &job).await {
+        match to_the_end(global, session, job).await {
             // The owner of the file went away: somebody else is it now, perhaps we.
             Err(Failure::Stack(_)) if part == Part::Guest => {
-                drop(session);
-                (session, part) = attach(global, &job).await?;
+                (*session, part) = attach(global, job).await?;
             }
             other => break other?,
         }

@@ -9,6 +9,7 @@ use everlog::command::{Command, Verb};
 use everlog::fleet::{Fleet, GiveBack};
 use everlog::id::{CommandId, WorkflowId};
 use everlog::journal::{Journal, Loaded, LogKey, keys};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::{Failure, Global};
@@ -31,6 +32,7 @@ pub(super) struct Session {
     client: Client,
     global: Global,
     tasks: Vec<JoinSet<()>>,
+    stop: watch::Sender<bool>,
 }
 
 enum Place {
@@ -71,7 +73,18 @@ impl Session {
                 (Place::Local(Box::new(stack)), fleet.clone(), observer, Client::here(fleet))
             }
         };
-        Ok(Self { place, fleet, observer, client, global: global.clone(), tasks: Vec::new() })
+        let (stop, global) = (watch::Sender::new(false), global.clone());
+        Ok(Self { place, fleet, observer, client, global, tasks: Vec::new(), stop })
+    }
+
+    /// Ends what runs here. On a deployed fleet its workers first give back what
+    /// they have: it would stay hidden from others for a minute.
+    pub(super) async fn end(self) {
+        let Place::Deployed(_) = &self.place else { return };
+        self.stop.send_replace(true);
+        for mut tasks in self.tasks {
+            while tasks.join_next().await.is_some() {}
+        }
     }
 
     /// The instance of the functions that this process is.
@@ -97,7 +110,7 @@ impl Session {
             Place::Deployed(deployed) => {
                 let worker = worker::local(&self.fleet, self.client.clone(), pace);
                 let worker = worker.map_err(|e| Failure::stack(&e))?;
-                let tasks = deployed.serve(&worker, queues, workers);
+                let tasks = deployed.serve(&worker, queues, workers, &self.stop.subscribe());
                 self.tasks.push(tasks.map_err(|e| Failure::stack(&e))?);
                 return Ok(Part::Worker);
             }

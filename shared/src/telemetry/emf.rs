@@ -22,6 +22,28 @@ use crate::time::Timestamp;
 
 /// The namespace of all metrics.
 pub const NAMESPACE: &str = "Everlog";
+/// All metrics, with their units.
+pub const METRICS: [(&str, &str); 19] = [
+    ("Committed", "Count"),
+    ("Unchanged", "Count"),
+    ("Conflict", "Count"),
+    ("Contended", "Count"),
+    ("Fenced", "Count"),
+    ("Throttled", "Count"),
+    ("UnknownAtFirst", "Count"),
+    ("Unknown", "Count"),
+    ("Rejected", "Count"),
+    ("GivenBack", "Count"),
+    ("Redelivered", "Count"),
+    ("DeadLettered", "Count"),
+    ("Quarantined", "Count"),
+    ("SweepLagMs", "Milliseconds"),
+    ("SweepWoken", "Count"),
+    ("OldestOutstandingMs", "Milliseconds"),
+    ("CommandMs", "Milliseconds"),
+    ("WriteUnits", "Count"),
+    ("ReadUnits", "Count"),
+];
 /// Characters of a dimension's value.
 const DIMENSION_CHARS_MAX: usize = 250;
 /// Values of one metric in one line.
@@ -52,17 +74,17 @@ pub fn lines(numbers: &Numbers, scope: Scope<'_>, at: Timestamp) -> Vec<String> 
         if let Some((kind, times)) = rejected.get(at_line) {
             line.by("Rejected", "Kind", kind, **times);
             if **kind == "fenced" {
-                line.put("Fenced", "Count", json!(times));
+                line.put("Fenced", json!(times));
             }
         }
         if let Some((reason, times)) = given_back.get(at_line) {
             line.by("GivenBack", "Reason", reason, **times);
             if **reason == "contended" {
-                line.put("Contended", "Count", json!(times));
+                line.put("Contended", json!(times));
             }
         }
         if let Some(values) = times.get(at_line) {
-            line.put("CommandMs", "Milliseconds", json!(values));
+            line.put("CommandMs", json!(values));
         }
         line.written(scope, at)
     };
@@ -85,33 +107,34 @@ impl Line {
     fn once(&mut self, numbers: &Numbers) {
         for count in Count::ALL {
             if numbers.of(count) > 0 {
-                self.put(count.name(), "Count", json!(numbers.of(count)));
+                self.put(count.name(), json!(numbers.of(count)));
             }
         }
         if let Some(swept) = numbers.swept {
-            self.put("SweepLagMs", "Milliseconds", json!(swept.lag_ms));
-            self.put("SweepWoken", "Count", json!(swept.woken));
+            self.put("SweepLagMs", json!(swept.lag_ms));
+            self.put("SweepWoken", json!(swept.woken));
         }
         if let Some(oldest_ms) = numbers.oldest_ms {
-            self.put("OldestOutstandingMs", "Milliseconds", json!(oldest_ms));
+            self.put("OldestOutstandingMs", json!(oldest_ms));
         }
         for (name, units) in
             [("WriteUnits", numbers.write_units), ("ReadUnits", numbers.read_units)]
         {
             if units > 0.0 {
-                self.put(name, "Count", json!(units));
+                self.put(name, json!(units));
             }
         }
     }
 
-    fn put(&mut self, name: &str, unit: &str, value: Value) {
+    fn put(&mut self, name: &str, value: Value) {
+        let unit = METRICS.iter().find(|(metric, _)| *metric == name).map(|(_, unit)| unit);
         self.metrics.push(json!({ "Name": name, "Unit": unit }));
         self.members.insert(name.to_owned(), value);
     }
 
     /// A metric that also has a dimension of its own.
     fn by(&mut self, name: &str, dimension: &str, value: &str, times: u64) {
-        self.put(name, "Count", json!(times));
+        self.put(name, json!(times));
         self.members.insert(dimension.to_owned(), json!(value));
         self.more.push(json!({
             "Namespace": NAMESPACE,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
+use tracing::{Instrument, Span};
 
 use super::deadline::Deadline;
 use super::task::{Context, Failure, Interrupt, Output, Task};
@@ -18,6 +19,7 @@ use crate::answer::Directive;
 use crate::command::{Ended, Verb};
 use crate::fleet::panic_text;
 use crate::message::Dispatch;
+use crate::telemetry::trace;
 
 /// How long a receipt is repeated before the message is given back.
 const RECEIPT_PATIENCE: Duration = Duration::from_secs(10);
@@ -27,6 +29,16 @@ const AGAIN: Duration = Duration::from_secs(2);
 const BEAT_MIN: Duration = Duration::from_millis(50);
 /// How long a handler that was dropped may take to go.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A message as it came.
+#[derive(Clone, Copy)]
+pub(super) struct Received<'a> {
+    /// Where from: the last part of the queue's address.
+    pub queue: &'a str,
+    pub id: &'a str,
+    pub body: &'a str,
+    pub traceparent: Option<&'a str>,
+}
 
 /// What should become of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,17 +70,14 @@ struct Run {
 }
 
 impl Worker {
-    /// Reads a message and does its work.
-    pub(super) async fn take(
-        &self,
-        queue: &str,
-        id: &str,
-        body: &str,
-        deadline: &Deadline,
-    ) -> Fate {
-        match serde_json::from_str(body) {
-            Ok(dispatch) => self.perform(dispatch, deadline).await,
-            Err(error) => self.set_aside(queue, id, body, &error.to_string()).await,
+    /// Reads a message and does its work, in the trace that it belongs to.
+    pub(super) async fn take(&self, received: Received<'_>, deadline: &Deadline) -> Fate {
+        match serde_json::from_str(received.body) {
+            Ok(dispatch) => {
+                let span = trace::received(span(&dispatch), received.traceparent);
+                self.perform(dispatch, deadline).instrument(span).await
+            }
+            Err(error) => self.set_aside(received, &error.to_string()).await,
         }
     }
 
@@ -213,7 +222,7 @@ impl Worker {
         let (handler, task) = (self.handler.clone(), Task(dispatch.clone()));
         // A task of its own: it may panic, and heartbeats go on beside it.
         let mut set = JoinSet::new();
-        set.spawn(async move { handler(task, context).await });
+        set.spawn(async move { handler(task, context).await }.in_current_span());
         Run { handler: set, interrupt, close_at }
     }
 
@@ -254,6 +263,20 @@ impl Run {
             tracing::error!("a handler blocks its thread and can't be ended");
         }
     }
+}
+
+/// The span of an attempt; the handler's own lie below it.
+fn span(dispatch: &Dispatch) -> Span {
+    tracing::info_span!(
+        "attempt",
+        otel.kind = "consumer",
+        namespace = %dispatch.namespace,
+        workflow = %dispatch.workflow,
+        node = %dispatch.node,
+        attempt = dispatch.attempt,
+        handover = dispatch.handover,
+        r#type = %dispatch.kind,
+    )
 }
 
 async fn sleep_until(at: Option<Instant>) {

@@ -16,7 +16,9 @@ use futures::StreamExt;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::attempt::Received;
 use super::{Deadline, Fate, TaskQueue, Worker};
+use crate::telemetry::TRACEPARENT;
 use crate::time::Timestamp;
 
 /// How long an invocation waits for a message to become visible again.
@@ -72,8 +74,14 @@ impl Worker {
         let id = message.message_id.unwrap_or_default();
         let body = message.body.unwrap_or_default();
         let arn = message.event_source_arn.unwrap_or_default();
-        let source = arn.rsplit(':').next().unwrap_or_default();
-        match (self.take(source, &id, &body, deadline).await, queue) {
+        let trace = message.message_attributes.get(TRACEPARENT);
+        let received = Received {
+            queue: arn.rsplit(':').next().unwrap_or_default(),
+            id: &id,
+            body: &body,
+            traceparent: trace.and_then(|value| value.string_value.as_deref()),
+        };
+        match (self.take(received, deadline).await, queue) {
             (Fate::Done, _) => return None,
             (Fate::Again(after), Some(queue)) => {
                 let handle = message.receipt_handle.unwrap_or_default();

@@ -11,8 +11,10 @@ use aws_sdk_sqs::config::{BehaviorVersion, Builder};
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::Message;
 
+use crate::telemetry::TRACEPARENT;
+
 /// Seconds that a receive waits for messages: the longest that SQS takes.
-const WAIT_S: i32 = 20;
+const WAIT_S_MAX: i32 = 20;
 /// One try of one request, in milliseconds; longer than a receive waits.
 const ATTEMPT_MS: u64 = 30_000;
 /// Tries of a delete and of a change of visibility.
@@ -42,13 +44,14 @@ pub struct TaskQueue {
     sqs: aws_sdk_sqs::Client,
     url: String,
     hidden_s: i32,
+    wait_s: i32,
 }
 
 impl TaskQueue {
     /// The queue at `url`; `sqs` should come from [`configure`].
     #[must_use]
     pub fn new(sqs: aws_sdk_sqs::Client, url: impl Into<String>) -> Self {
-        Self { sqs, url: url.into(), hidden_s: 60 }
+        Self { sqs, url: url.into(), hidden_s: 60, wait_s: WAIT_S_MAX }
     }
 
     /// How long a message stays hidden after its last sign of life, in seconds:
@@ -57,6 +60,15 @@ impl TaskQueue {
     #[must_use]
     pub fn with_visibility_s(self, hidden_s: u32) -> Self {
         Self { hidden_s: i32::try_from(hidden_s).unwrap_or(43_200).clamp(3, 43_200), ..self }
+    }
+
+    /// How long a receive waits for messages, in seconds: 20 by default, from 1
+    /// to 20. An empty queue costs a request each time, and a worker that is
+    /// told to stop waits for the one that is under way.
+    #[must_use]
+    pub fn with_wait_s(self, wait_s: u32) -> Self {
+        let wait_s = i32::try_from(wait_s).unwrap_or(WAIT_S_MAX).clamp(1, WAIT_S_MAX);
+        Self { wait_s, ..self }
     }
 
     /// Its address.
@@ -70,11 +82,12 @@ impl TaskQueue {
         self.url.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Waits up to 20 seconds for up to `most` messages, at most 10.
+    /// Waits for up to `most` messages, at most 10.
     pub(super) async fn receive(&self, most: usize) -> Result<Vec<Message>, String> {
         let most = i32::try_from(most).unwrap_or(10).clamp(1, 10);
-        let receive = self.sqs.receive_message().queue_url(&self.url).wait_time_seconds(WAIT_S);
-        let receive = receive.max_number_of_messages(most).visibility_timeout(self.hidden_s);
+        let receive = self.sqs.receive_message().queue_url(&self.url).max_number_of_messages(most);
+        let receive = receive.message_attribute_names(TRACEPARENT);
+        let receive = receive.wait_time_seconds(self.wait_s).visibility_timeout(self.hidden_s);
         match receive.send().await {
             Ok(answer) => Ok(answer.messages.unwrap_or_default()),
             Err(error) => Err(DisplayErrorContext(&error).to_string()),

@@ -3,8 +3,10 @@
 //! It promises that no more than `concurrency` handlers run, that a message
 //! stays hidden while its handler runs, and that a stop leaves nothing
 //! half-said: what ends within the grace is settled, the rest is given back or
-//! ends as `out-of-time`. A queue that does not answer is asked again, with
-//! waits that grow to 20 seconds.
+//! ends as `out-of-time`. A receive that is under way when the stop comes is
+//! waited for as well: SQS may already have handed it a message, which would
+//! stay hidden with nobody at it. A queue that does not answer is asked again,
+//! with waits that grow to 20 seconds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::attempt::Received;
 use super::{Deadline, Fate, TaskQueue, Worker};
+use crate::telemetry::TRACEPARENT;
 
 /// Messages of one receive at most.
 const RECEIVE_MAX: usize = 10;
@@ -23,10 +27,11 @@ const PAUSE_MS_MAX: u64 = 20_000;
 
 impl Worker {
     /// Serves a task queue until `stop` is ready; then handlers have `grace`
-    /// to end.
+    /// to end, and so has the receive that is under way: an idle worker ends
+    /// after what the queue still waits for messages ([`TaskQueue::with_wait_s`]).
     ///
-    /// Costs a receive of up to 10 messages for every 20 seconds that the queue
-    /// is empty, for each 10 of `concurrency`; a delete a message; and a change
+    /// Costs a receive of up to 10 messages for every wait of the queue that
+    /// ends empty, for each 10 of `concurrency`; a delete a message; and a change
     /// of visibility for every third of it that a handler runs.
     pub async fn serve(
         &self,
@@ -58,13 +63,8 @@ async fn poll(worker: Worker, queue: TaskQueue, slots: Arc<Semaphore>, deadline:
         let received = tokio::select! {
             received = &mut receive => received,
             () = deadline.known() => {
-                // What this receive still brings is given back, as long as
-                // handlers are waited for.
-                let late = give_back(&queue, receive);
-                tokio::select! {
-                    () = finish(&mut tasks) => {}
-                    () = late => finish(&mut tasks).await,
-                }
+                let late = give_back(&queue, receive, &deadline);
+                tokio::join!(finish(&mut tasks), late);
                 return;
             }
         };
@@ -99,8 +99,17 @@ async fn finish(tasks: &mut JoinSet<()>) {
     while tasks.join_next().await.is_some() {}
 }
 
-async fn give_back(queue: &TaskQueue, receive: impl Future<Output = Result<Vec<Message>, String>>) {
-    for message in receive.await.unwrap_or_default() {
+/// Gives back what a receive brings before the deadline.
+async fn give_back(
+    queue: &TaskQueue,
+    receive: impl Future<Output = Result<Vec<Message>, String>>,
+    deadline: &Deadline,
+) {
+    let received = tokio::select! {
+        received = receive => received.unwrap_or_default(),
+        () = deadline.reached() => return,
+    };
+    for message in received {
         queue.hide(message.receipt_handle().unwrap_or_default(), 0).await;
     }
 }
@@ -123,11 +132,16 @@ async fn take(slots: &Arc<Semaphore>, deadline: &Deadline) -> Option<Vec<OwnedSe
 
 async fn serve_one(worker: Worker, queue: TaskQueue, message: Message, deadline: Deadline) {
     let handle = message.receipt_handle().unwrap_or_default();
-    let id = message.message_id().unwrap_or_default();
-    let body = message.body().unwrap_or_default();
+    let trace = message.message_attributes().and_then(|own| own.get(TRACEPARENT));
+    let received = Received {
+        queue: queue.name(),
+        id: message.message_id().unwrap_or_default(),
+        body: message.body().unwrap_or_default(),
+        traceparent: trace.and_then(|value| value.string_value()),
+    };
     let fate = tokio::select! {
         biased;
-        fate = worker.take(queue.name(), id, body, &deadline) => fate,
+        fate = worker.take(received, &deadline) => fate,
         () = queue.keep_hidden(handle) => return,
     };
     match fate {

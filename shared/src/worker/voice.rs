@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::attempt::Received;
 use super::{Fate, SETTLE_PATIENCE, Worker};
 use crate::answer::{Directive, Reply};
 use crate::command::{Command, Ended, Evidence, Settle, Verb};
@@ -108,13 +109,8 @@ impl Worker {
     /// What is no dispatch goes to the dead-letter queue, with the reason, if
     /// this worker knows that queue; else its own queue keeps it, until it is
     /// received too often.
-    pub(super) async fn set_aside(
-        &self,
-        queue: &str,
-        message_id: &str,
-        body: &str,
-        reason: &str,
-    ) -> Fate {
+    pub(super) async fn set_aside(&self, received: Received<'_>, reason: &str) -> Fate {
+        let Received { queue, id: message_id, body, .. } = received;
         tracing::error!(queue, message_id, reason, "a dispatch that can't be read");
         if self.relay.queues().url(DEAD_LETTER).is_none() {
             return Fate::Again(UNREADABLE_AGAIN);

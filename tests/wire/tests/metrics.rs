@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use everlog::fleet::GiveBack;
 use everlog::journal::JournalError;
-use everlog::telemetry::emf::{self, NAMESPACE, Scope};
+use everlog::telemetry::emf::{self, METRICS, NAMESPACE, Scope};
 use everlog::telemetry::{Count, Numbers, Tally};
 use everlog::time::Timestamp;
 use everlog_wire_tests::{in_repository, schema};
@@ -204,6 +204,8 @@ fn the_paper_names_each_metric_with_its_unit_and_no_other() {
     });
     let named: BTreeMap<String, String> = named.collect();
     assert_eq!(named, said);
+    let listed = METRICS.map(|(name, unit)| (name.to_owned(), unit.to_owned()));
+    assert_eq!(said, BTreeMap::from(listed));
 }
 
 #[test]

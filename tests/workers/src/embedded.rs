@@ -64,6 +64,7 @@ impl Embedded {
             ("EVERLOG_TASK_QUEUE_URL", queue(stack::TASK_QUEUE)),
             ("EVERLOG_SETTLE_QUEUE_URL", queue("settle")),
             ("EVERLOG_SETTLE_FUNCTION", "everlog-settle".into()),
+            ("EVERLOG_WAIT_S", "2".into()),
         ]
     }
 

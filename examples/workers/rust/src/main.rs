@@ -35,7 +35,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::lambda(client::configure((&aws).into()), fleet);
     let relay = Relay::new(relay::configure((&aws).into()), Queues::new([settle]));
     let tasks =
-        TaskQueue::new(worker::configure((&aws).into()), required("EVERLOG_TASK_QUEUE_URL")?);
+        TaskQueue::new(worker::configure((&aws).into()), required("EVERLOG_TASK_QUEUE_URL")?)
+            .with_wait_s(u32::try_from(number("EVERLOG_WAIT_S", 20)?)?);
 
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

@@ -20,6 +20,8 @@ import {
 import * as wire from "./wire.js";
 
 const PATIENCE_MS = 120_000;
+/** Of a receive, and so of an idle worker's end. */
+const WAIT_S = Number(process.env["EVERLOG_WAIT_S"] ?? 20);
 
 /** Nobody knows whether it arrived: the dispatch comes again. */
 export class Unanswered extends Error {}
@@ -40,14 +42,14 @@ export class Voice {
 
   constructor(readonly worker: string) {}
 
-  /** At most one message, waited for up to 20 seconds. */
-  async receive(hiddenS: number, abortSignal: AbortSignal): Promise<Message[]> {
+  /** At most one message, waited for up to `WAIT_S`. */
+  async receive(hiddenS: number): Promise<Message[]> {
     const receive = new ReceiveMessageCommand({
       QueueUrl: this.#taskQueue,
-      WaitTimeSeconds: 20,
+      WaitTimeSeconds: WAIT_S,
       VisibilityTimeout: hiddenS,
     });
-    return (await this.#sqs.send(receive, { abortSignal })).Messages ?? [];
+    return (await this.#sqs.send(receive)).Messages ?? [];
   }
 
   async hide(ReceiptHandle: string, VisibilityTimeout: number): Promise<void> {
@@ -63,10 +65,9 @@ export class Voice {
   async hear(
     dispatch: wire.Dispatch,
     verb: "receipt" | "heartbeat",
-    suffix: string,
     patienceMs = PATIENCE_MS,
   ): Promise<"proceed" | "cancel" | "stop"> {
-    const Payload = JSON.stringify(wire.command(dispatch, this.worker, verb, suffix));
+    const Payload = JSON.stringify(wire.command(dispatch, this.worker, verb));
     const invoke = new InvokeCommand({ FunctionName: this.settleFunction, Payload });
     return await retried(patienceMs, `no answer to a ${verb}`, async () => {
       const { FunctionError, Payload: said } = await this.#functions.send(invoke);
@@ -80,7 +81,7 @@ export class Voice {
 
   /** Resolves once the settle queue has accepted the outcome. */
   async settle(dispatch: wire.Dispatch, outcome: wire.Outcome): Promise<void> {
-    const command = wire.command(dispatch, this.worker, "settle", "settle", { outcome });
+    const command = wire.command(dispatch, this.worker, "settle", { outcome });
     const send = new SendMessageCommand({
       QueueUrl: this.#settleQueue,
       MessageBody: JSON.stringify(command),

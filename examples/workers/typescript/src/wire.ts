@@ -1,6 +1,6 @@
 /** The wire format, by its published schemas: what is read, and what is written. */
 
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
@@ -45,18 +45,17 @@ export const readAnswer = (text: string): Answer => checked(answers, parsed(text
 
 type Verb = "receipt" | "heartbeat" | "settle";
 
-/** A command about the attempt of a dispatch. The same suffix is the same command. */
+/** A command about the attempt of a dispatch, with an id of its own, which its repeats keep. */
 export function command(
   dispatch: Dispatch,
   worker: string,
   verb: Verb,
-  suffix: string,
   content: { outcome?: Outcome } = {},
 ): Command {
   const { namespace, workflow, incarnation, node, activation, attempt, dispatch_key } = dispatch;
   const of: AttemptId = { node, activation, attempt, dispatch_key };
   return checked(commands, {
-    id: `${dispatch_key}-${suffix}`,
+    id: `${dispatch_key}-${verb}-${randomUUID()}`,
     namespace,
     workflow,
     incarnation,

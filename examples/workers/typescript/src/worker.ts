@@ -39,7 +39,7 @@ class Underway {
 }
 
 const voice = new Voice(`typescript-${randomUUID()}`);
-const ending = new AbortController();
+let ending = false;
 const underway = new Set<Underway>();
 /** Outcomes by dispatch key: a redelivery repeats what was said. */
 const said = new Map<string, wire.Outcome>();
@@ -53,7 +53,7 @@ async function perform(dispatch: wire.Dispatch, task: Underway): Promise<wire.Ou
     if (!voice.settleFunction) {
       return wire.failed("no-receipt", "the task needs a receipt: set EVERLOG_SETTLE_FUNCTION");
     }
-    const directive = await voice.hear(dispatch, "receipt", "receipt");
+    const directive = await voice.hear(dispatch, "receipt");
     if (directive === "cancel") return { cancelled: {} };
     if (directive === "stop") return "drop";
     task.hasReceipt = true;
@@ -82,7 +82,7 @@ async function keepAlive(dispatch: wire.Dispatch, handle: string, task: Underway
     try {
       await voice.hide(handle, HIDDEN_S);
       if (!task.hasReceipt) continue;
-      const directive = await voice.hear(dispatch, "heartbeat", `beat-${randomUUID()}`, everyMs);
+      const directive = await voice.hear(dispatch, "heartbeat", everyMs);
       if (directive !== "proceed") task.stop(directive);
     } catch (error) {
       console.warn(`a sign of life is lost: ${error}`);
@@ -116,13 +116,13 @@ async function take(body: string, handle: string): Promise<void> {
 }
 
 async function work(): Promise<void> {
-  while (!ending.signal.aborted) {
+  while (!ending) {
     try {
-      for (const message of await voice.receive(HIDDEN_S, ending.signal)) {
-        await take(message.Body ?? "", message.ReceiptHandle ?? "");
+      for (const { Body = "", ReceiptHandle = "" } of await voice.receive(HIDDEN_S)) {
+        // A receive is never given up: it may bring a dispatch.
+        await (ending ? voice.hide(ReceiptHandle, 0) : take(Body, ReceiptHandle));
       }
     } catch (error) {
-      if (ending.signal.aborted) return;
       if (error instanceof wire.Invalid) console.error(`left to the redrive policy of its queue: ${error}`);
       else console.warn(`it comes again: ${error}`);
       await sleep(Math.random() * 1_000);
@@ -130,9 +130,9 @@ async function work(): Promise<void> {
   }
 }
 
-/** Tasks at hand are finished, or stopped once their grace is over. */
+/** Receives at hand end, and tasks; these are stopped once their grace is over. */
 function end(): void {
-  ending.abort();
+  ending = true;
   setTimeout(() => underway.forEach((task) => task.stop("ending")), GRACE_MS).unref();
 }
 

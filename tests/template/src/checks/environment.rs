@@ -4,7 +4,8 @@
 //! The configuration is asked through a lookup that takes notes. What is read
 //! elsewhere (telemetry, the mains) is found by its literal in the sources: a
 //! variable that the code names and the template does not set is a finding,
-//! unless Lambda sets it, and the other way round.
+//! unless Lambda sets it or OpenTelemetry names it (those are all optional), and
+//! the other way round.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -19,23 +20,20 @@ use crate::document::in_repository;
 use crate::parameters::{EXTRA, STACK};
 use crate::{Finding, Resource, Template};
 
-/// What Lambda sets by itself, and what is meant for other places than Lambda.
-const NOT_OURS: [&str; 3] = ["AWS_", "LAMBDA_", "_X_AMZN_"];
+/// Beginnings of what need not be set: Lambda's own, and what is optional.
+const NOT_OURS: [&str; 4] = ["AWS_", "LAMBDA_", "_X_AMZN_", "OTEL_"];
 /// Beginnings of the names of variables.
 const PREFIXES: [&str; 2] = ["EVERLOG_", "OTEL_"];
 /// Sources that run in the functions. `worker` is for programs beside them.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "shared/src",
+    "functions/runtime/src",
     "functions/append/src",
     "functions/prepare/src",
     "functions/settle/src",
     "functions/timer-sweep/src",
     "functions/outbox-dispatch/src",
 ];
-
-/// What telemetry reads by names that are no literals of these sources.
-const BY_TELEMETRY: [&str; 3] =
-    ["EVERLOG_FLEET", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_SERVICE_NAME"];
 
 fn variable(function: &Resource, name: &str) -> Option<String> {
     match &function.properties["Environment"]["Variables"][name] {
@@ -82,7 +80,6 @@ fn named_within(path: &Path, named: &mut BTreeSet<String>) {
 pub fn the_environment_is_what_the_code_reads(template: &Template) -> Vec<Finding> {
     let mut set_somewhere: BTreeSet<String> = BTreeSet::new();
     let mut read = named_by_the_sources().clone();
-    read.extend(BY_TELEMETRY.map(str::to_owned));
     let mut found = template.in_each_stack(|stack, found| {
         for (id, function) in stack.functions() {
             let asked = RefCell::new(BTreeSet::new());

@@ -1,6 +1,7 @@
 //! Alarms and the dashboard: what they name is emitted, and nothing is left
 //! unwatched.
 
+use everlog::telemetry::emf::{METRICS, NAMESPACE};
 use serde_json::Value;
 
 use super::functions::FUNCTIONS;
@@ -8,21 +9,6 @@ use super::queues::takes_what_was_given_up;
 use crate::parameters::STACK;
 use crate::stack::list;
 use crate::{Finding, Resource, Stack, Template};
-
-/// The metrics that the functions emit under `Everlog`, each with the
-/// dimensions `Fleet` and `Function`.
-pub const METRICS: [&str; 10] = [
-    "Committed",
-    "Conflict",
-    "Fenced",
-    "GivenBack",
-    "OldestOutstandingMs",
-    "Redelivered",
-    "Rejected",
-    "SweepLagMs",
-    "Throttled",
-    "Unknown",
-];
 
 /// What AWS emits, of what is of use here.
 const OF_AWS: [(&str, &[&str]); 3] = [
@@ -47,8 +33,11 @@ fn unknown(
     dimensions: &[(&str, &str)],
 ) -> Option<String> {
     let of_aws = OF_AWS.iter().find(|(known, _)| *known == namespace);
-    let known = of_aws.map_or(&METRICS[..], |(_, names)| names);
-    if !known.contains(&name) || (of_aws.is_none() && namespace != "Everlog") {
+    let known = match of_aws {
+        Some((_, names)) => names.contains(&name),
+        None => namespace == NAMESPACE && METRICS.iter().any(|(metric, _)| *metric == name),
+    };
+    if !known {
         return Some(format!("nobody emits {namespace} {name}"));
     }
     let there = |dimension: &(&str, &str)| {

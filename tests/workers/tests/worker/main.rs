@@ -5,3 +5,4 @@ mod attempts;
 mod lambda;
 mod resident;
 mod scene;
+mod traces;

@@ -10,7 +10,7 @@ use everlog_sqs::OutgoingMessage;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::scene::{Done, Scene, losing, pass};
+use crate::scene::{Done, Scene, losing, outliving, pass};
 
 /// A handler that notes the dispatch keys that it was given.
 fn noting(
@@ -142,6 +142,41 @@ async fn a_stop_settles_what_ends_in_time_gives_back_what_does_not_and_ends_what
     let mut outcomes = scene.outcomes().await;
     outcomes.sort();
     assert_eq!(outcomes, ["failed: out-of-time", "succeeded"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_gives_back_what_the_receive_under_way_still_brings() {
+    for (grace_s, visible) in [(30, 1), (1, 0)] {
+        let scene = Scene::new().await;
+        let keys = Arc::default();
+        let worker = scene.worker("w-1", &scene.direct, noting(&keys)).await;
+        let stop = Arc::new(Notify::new());
+        let (stopped, queue) = (stop.clone(), scene.queue(&outliving(&scene.direct)));
+        let served = tokio::spawn(async move {
+            let stop = async move { stopped.notified().await };
+            worker.serve(&queue, 4, stop, Duration::from_secs(grace_s)).await;
+        });
+        pass(1).await;
+        stop.notify_one();
+        pass(2).await;
+        scene.start(json!([{ "id": "a" }])).await;
+        served.await.unwrap();
+        assert_eq!(scene.receive().await.len(), visible, "with a grace of {grace_s} s");
+        assert!(keys.lock().unwrap().is_empty(), "nothing begins after a stop");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_worker_ends_with_the_wait_of_its_queue() {
+    let scene = Scene::new().await;
+    for (wait_s, most_s) in [(20, 20), (2, 2)] {
+        let worker = scene.worker("w-1", &scene.direct, noting(&Arc::default())).await;
+        let queue = scene.queue(&scene.direct).with_wait_s(wait_s);
+        let begun = tokio::time::Instant::now();
+        worker.serve(&queue, 40, pass(1), Duration::from_secs(60)).await;
+        let took = begun.elapsed();
+        assert!(took <= Duration::from_secs(most_s + 1), "{took:?} with a wait of {wait_s} s");
+    }
 }
 
 #[tokio::test(start_paused = true)]

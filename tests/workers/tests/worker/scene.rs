@@ -149,6 +149,16 @@ pub fn losing(
     (handler, count)
 }
 
+/// A handler in front of `inner` whose calls are served even if their caller
+/// gives them up, as SQS may serve a request whose connection is closed.
+pub fn outliving(inner: &Handler) -> Handler {
+    let inner = inner.clone();
+    Arc::new(move |call| {
+        let served = tokio::spawn(inner(call));
+        Box::pin(async move { served.await.unwrap_or(Err(NoAnswer)) })
+    })
+}
+
 /// Whether a call sends to the settle queue.
 pub fn is_settle(call: &Call) -> bool {
     call.target.ends_with(".SendMessageBatch")
