@@ -19,6 +19,7 @@ pub struct Case<B: 'static> {
 }
 
 /// A [`Case`] of a function, with its facts.
+#[macro_export]
 macro_rules! case {
     ($name:ident $(, $fact:path)* $(,)?) => {
         $crate::Case {
@@ -28,14 +29,13 @@ macro_rules! case {
         }
     };
 }
-pub(crate) use case;
 
 /// What prepares the bench of a test, in the runtime that it returns.
-pub(crate) type Prepared<B> = Result<(tokio::runtime::Runtime, B, Seen), String>;
+pub type Prepared<B> = Result<(tokio::runtime::Runtime, B, Seen), String>;
 
 /// The test `place::name`. It fails with its panic, and with each fact that
 /// was not as declared.
-pub(crate) fn trial<B: 'static>(
+pub fn trial<B: 'static>(
     place: &str,
     case: &'static Case<B>,
     prepare: impl FnOnce(&'static str) -> Prepared<B> + Send + 'static,

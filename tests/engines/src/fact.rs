@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 
-/// Whose DynamoDB.
+/// Whose engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Engine {
-    /// Everlog's own: dynoxide, in process.
+    /// Everlog's own: dynoxide and `everlog-sqs`, in process.
     Embedded,
-    /// Amazon's DynamoDB Local.
+    /// Amazon's DynamoDB Local, which has no queues.
     DynamoDbLocal,
     /// LocalStack.
     LocalStack,
@@ -35,7 +35,7 @@ impl Engine {
 }
 
 /// One engine that does something else.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Except {
     /// Which one.
     pub engine: Engine,
@@ -44,7 +44,7 @@ pub struct Except {
 }
 
 /// Something that a test sees, and that need not be the same on each engine.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Fact {
     /// What is looked at.
     pub what: &'static str,
@@ -56,7 +56,31 @@ pub struct Fact {
     pub note: &'static str,
 }
 
+/// On LocalStack it is otherwise.
+#[must_use]
+pub const fn localstack(value: &'static str) -> Except {
+    Except { engine: Engine::LocalStack, value }
+}
+
+/// On ministack it is otherwise.
+#[must_use]
+pub const fn ministack(value: &'static str) -> Except {
+    Except { engine: Engine::MiniStack, value }
+}
+
 impl Fact {
+    /// One in which every engine does as AWS does.
+    #[must_use]
+    pub const fn alike(what: &'static str, aws: &'static str) -> Self {
+        Self { what, aws, except: &[], note: "" }
+    }
+
+    /// The same, but for these engines; `note` says why, and what of it.
+    #[must_use]
+    pub const fn but(self, except: &'static [Except], note: &'static str) -> Self {
+        Self { except, note, ..self }
+    }
+
     /// What is expected of an engine.
     #[must_use]
     pub fn expected(&self, engine: Engine) -> &'static str {

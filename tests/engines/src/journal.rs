@@ -29,8 +29,8 @@ use everlog_local::transport;
 use libtest_mimic::{Arguments, Trial};
 
 use crate::case::{self, Case};
-use crate::fact::{Fact, Seen};
-use crate::place::{Endpoint, places};
+use crate::fact::{Engine, Fact, Seen};
+use crate::place::{Endpoint, Place};
 use crate::proxy::Weather;
 
 /// When the workflows of the tests began.
@@ -58,6 +58,22 @@ pub fn list() -> Vec<&'static Case<Bench>> {
 #[must_use]
 pub fn left_after_a_kill() -> &'static Fact {
     &killed::LEFT
+}
+
+/// Engines of other people: place, engine, and the script that starts it.
+const SCRIPTS: [(&str, Engine, &str); 2] = [
+    ("dynamodb_local", Engine::DynamoDbLocal, "dynamodb-local.sh"),
+    ("localstack", Engine::LocalStack, "localstack.sh"),
+];
+
+/// Every place. `EVERLOG_DYNAMODB_ENDPOINT` names a server that runs already.
+fn places() -> Vec<Place> {
+    let mut places = vec![Place::embedded(), Place::loopback()];
+    if cfg!(feature = "engines") {
+        places.extend(SCRIPTS.map(|(name, engine, script)| Place::script(name, engine, script)));
+    }
+    places.extend(Place::given("EVERLOG_DYNAMODB_ENDPOINT"));
+    places
 }
 
 /// Runs the list on every place, as a test program.

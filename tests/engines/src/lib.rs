@@ -14,14 +14,15 @@
 //!
 //! **How it fails.** A case fails with the facts that did not hold, all of them.
 //!
-//! **Where to go next.** `journal.rs` holds the list, `place.rs` where it runs,
-//! [`paper`] the page.
+//! **Where to go next.** [`journal`] holds the list, [`paper`] the page. [`place`],
+//! [`fact`] and [`case`] say where a list runs and what a test of it is: the list
+//! of queues in `tests/queues` stands on them too.
 
-mod case;
-mod fact;
+pub mod case;
+pub mod fact;
 pub mod journal;
 pub mod paper;
-mod place;
+pub mod place;
 mod proxy;
 mod script;
 

@@ -45,34 +45,33 @@ pub enum Endpoint {
     Url(String),
 }
 
-/// Engines of other people: place, engine, and the script that starts it.
-pub const SCRIPTS: [(&str, Engine, &str); 2] = [
-    ("dynamodb_local", Engine::DynamoDbLocal, "dynamodb-local.sh"),
-    ("localstack", Engine::LocalStack, "localstack.sh"),
-];
-
-/// Every place. `EVERLOG_DYNAMODB_ENDPOINT` names a server that runs already,
-/// which is taken for ministack.
-#[must_use]
-pub fn places() -> Vec<Place> {
-    let mut places = vec![
-        Place { name: "embedded", engine: Engine::Embedded, door: Door::Direct },
-        Place { name: "loopback", engine: Engine::Embedded, door: Door::Loopback },
-    ];
-    if cfg!(feature = "engines") {
-        let scripts = SCRIPTS.into_iter().map(|(name, engine, script)| {
-            let door = Door::Script(Shared::new(script));
-            Place { name, engine, door }
-        });
-        places.extend(scripts);
-    }
-    if let Ok(url) = std::env::var("EVERLOG_DYNAMODB_ENDPOINT") {
-        places.push(Place { name: "given", engine: Engine::MiniStack, door: Door::Given(url) });
-    }
-    places
-}
-
 impl Place {
+    /// The embedded engine by function calls, on virtual time; one for each test.
+    #[must_use]
+    pub fn embedded() -> Self {
+        Self { name: "embedded", engine: Engine::Embedded, door: Door::Direct }
+    }
+
+    /// The embedded engine behind a port of this process; one for each test.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self { name: "loopback", engine: Engine::Embedded, door: Door::Loopback }
+    }
+
+    /// A server that a script of `localstack/` starts, one for all tests.
+    #[must_use]
+    pub fn script(name: &'static str, engine: Engine, script: &'static str) -> Self {
+        Self { name, engine, door: Door::Script(Shared::new(script)) }
+    }
+
+    /// A server that somebody started, if this variable names one; it is taken
+    /// for ministack.
+    #[must_use]
+    pub fn given(variable: &str) -> Option<Self> {
+        let url = std::env::var(variable).ok()?;
+        Some(Self { name: "given", engine: Engine::MiniStack, door: Door::Given(url) })
+    }
+
     /// Opens it: a runtime, and in it the endpoint and its clock.
     ///
     /// # Errors

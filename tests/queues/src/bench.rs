@@ -1,17 +1,18 @@
 //! What a test has: a client of an engine, queues of its own, and time.
 //!
-//! It goes through the SDK, so what it sees is what stands on the wire. In process the time is virtual; on a server it is
-//! the real one, so the waits are of a few seconds, with a second to spare.
+//! It goes through the SDK, so what it sees is what stands on the wire. In
+//! process the time is virtual; on a server it is the real one, so the waits are
+//! of a few seconds, with a second to spare.
 
 use std::time::Duration;
 
 use aws_sdk_sqs::config::retry::RetryConfig;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use everlog::time::Clock;
+use everlog_engine_tests::fact::Seen;
+use everlog_engine_tests::place::Endpoint;
 use everlog_local::transport;
 
-use crate::fact::Seen;
-use crate::place::Endpoint;
 use crate::queue::Queue;
 
 /// A client of an engine.

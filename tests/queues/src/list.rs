@@ -12,7 +12,7 @@ mod polls;
 mod standing;
 mod visibility;
 
-use crate::case::Case;
+use crate::Case;
 
 /// All tests, by subject.
 #[must_use]

@@ -6,7 +6,8 @@ use everlog::time::Tick;
 use futures::future::join_all;
 
 use super::{Bench, STARTED, key};
-use crate::case::{Case, case};
+use crate::case;
+use crate::case::Case;
 
 pub(super) const CASES: &[Case<Bench>] = &[
     case!(a_card_is_created_once_and_the_next_start_finds_it),

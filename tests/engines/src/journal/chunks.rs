@@ -8,7 +8,8 @@ use everlog::plan::{Plan, PlanRef, PlanSpec, compile};
 use serde_json::json;
 
 use super::{Bench, key};
-use crate::case::{Case, case};
+use crate::case;
+use crate::case::Case;
 
 pub(super) const CASES: &[Case<Bench>] = &[
     case!(a_large_plan_is_put_in_chunks_and_read_by_another_instance),

@@ -6,7 +6,8 @@ use everlog::journal::{JournalError, Purpose, Put};
 use futures::future::join_all;
 
 use super::{Bench, grow, key, next};
-use crate::case::{Case, case};
+use crate::case;
+use crate::case::Case;
 use crate::fact::Fact;
 
 pub(super) const CASES: &[Case<Bench>] = &[

@@ -8,7 +8,8 @@ use everlog::time::Tick;
 
 use super::cards::look;
 use super::{Bench, grow, key, next};
-use crate::case::{Case, case};
+use crate::case;
+use crate::case::Case;
 use crate::fact::{Engine, Except, Fact};
 
 pub(super) const CASES: &[Case<Bench>] = &[

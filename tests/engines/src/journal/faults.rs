@@ -6,7 +6,8 @@ use everlog::time::{Clock, Tick};
 
 use super::values::{outcome, put};
 use super::{Bench, STARTED, grow, key, next};
-use crate::case::{Case, case};
+use crate::case;
+use crate::case::Case;
 use crate::fact::Fact;
 use crate::proxy::{Loss, Weather};
 

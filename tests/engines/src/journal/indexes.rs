@@ -9,7 +9,8 @@ use everlog::time::Tick;
 use super::cards::look;
 use super::values::outcome;
 use super::{Bench, STARTED, key};
-use crate::case::{Case, case};
+use crate::case;
+use crate::case::Case;
 use crate::fact::Fact;
 
 pub(super) const CASES: &[Case<Bench>] = &[

@@ -12,9 +12,9 @@ use everlog::time::Clock;
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
-use super::{Bench, key, next};
+use super::{Bench, SCRIPTS, key, next};
 use crate::fact::{Engine, Except, Fact, Seen};
-use crate::place::{Endpoint, SCRIPTS};
+use crate::place::Endpoint;
 use crate::script::Server;
 
 /// What a killed engine leaves.

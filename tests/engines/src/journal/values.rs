@@ -6,7 +6,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailur
 use everlog::journal::{JournalError, Purpose};
 
 use super::{Bench, grow, key, next};
-use crate::case::{Case, case};
+use crate::case;
+use crate::case::Case;
 use crate::fact::Fact;
 
 pub(super) const CASES: &[Case<Bench>] = &[

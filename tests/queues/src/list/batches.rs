@@ -6,10 +6,11 @@ use aws_sdk_sqs::types::{
     DeleteMessageBatchRequestEntry, SendMessageBatchRequestEntry,
 };
 
+use crate::Case;
 use crate::bench::Bench;
-use crate::case::{Case, case};
-use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{Queue, answered, bodies, code, handle};
+use everlog_engine_tests::case;
+use everlog_engine_tests::fact::{Fact, localstack, ministack};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_batch_is_sent_in_order),

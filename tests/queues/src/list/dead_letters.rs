@@ -2,10 +2,11 @@
 
 use aws_sdk_sqs::types::{MessageSystemAttributeName, QueueAttributeName};
 
+use crate::Case;
 use crate::bench::Bench;
-use crate::case::{Case, case};
-use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{Queue, bodies, code, receives, system};
+use everlog_engine_tests::case;
+use everlog_engine_tests::fact::{Fact, localstack, ministack};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_receive_beyond_the_count_moves_the_message, MOVED_AFTER, COUNT, SOURCE),

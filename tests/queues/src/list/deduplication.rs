@@ -1,9 +1,10 @@
 //! Deduplication of sends to FIFO queues.
 
+use crate::Case;
 use crate::bench::Bench;
-use crate::case::{Case, case};
-use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{Queue, bodies, code};
+use everlog_engine_tests::case;
+use everlog_engine_tests::fact::{Fact, localstack, ministack};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_duplicate_is_answered_with_the_first_message, SEQUENCE),

@@ -1,9 +1,10 @@
 //! Delays of messages and of queues.
 
+use crate::Case;
 use crate::bench::Bench;
-use crate::case::{Case, case};
-use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{bodies, code, handle};
+use everlog_engine_tests::case;
+use everlog_engine_tests::fact::{Fact, localstack, ministack};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_delayed_message_is_hidden_until_its_delay_ends),

@@ -1,9 +1,10 @@
 //! FIFO queues: order and locks of groups.
 
+use crate::Case;
 use crate::bench::Bench;
-use crate::case::{Case, case};
-use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{Queue, bodies, code, handle};
+use everlog_engine_tests::case;
+use everlog_engine_tests::fact::{Fact, localstack, ministack};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_group_is_received_in_order),

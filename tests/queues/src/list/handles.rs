@@ -1,9 +1,10 @@
 //! Receipt handles: current, stale, foreign and made up.
 
+use crate::Case;
 use crate::bench::Bench;
-use crate::case::{Case, case};
-use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{bodies, code, handle};
+use everlog_engine_tests::case;
+use everlog_engine_tests::fact::{Fact, localstack, ministack};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_deleted_message_never_comes_again),

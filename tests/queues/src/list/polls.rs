@@ -2,10 +2,11 @@
 
 use tokio::task::JoinHandle;
 
+use crate::Case;
 use crate::bench::Bench;
-use crate::case::{Case, case};
-use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{Queue, code, handle};
+use everlog_engine_tests::case;
+use everlog_engine_tests::fact::{Fact, localstack, ministack};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_poll_of_an_empty_queue_ends_after_its_wait),

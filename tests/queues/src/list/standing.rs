@@ -2,10 +2,11 @@
 
 use aws_sdk_sqs::types::QueueAttributeName;
 
+use crate::Case;
 use crate::bench::Bench;
-use crate::case::{Case, case};
-use crate::fact::{Fact, ministack};
 use crate::queue::{Queue, answered, bodies, code};
+use everlog_engine_tests::case;
+use everlog_engine_tests::fact::{Fact, ministack};
 
 pub(super) const CASES: &[Case] = &[
     case!(creating_a_queue_again_finds_it_or_is_refused, OTHER),

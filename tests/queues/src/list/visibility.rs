@@ -2,10 +2,11 @@
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 
+use crate::Case;
 use crate::bench::Bench;
-use crate::case::{Case, case};
-use crate::fact::{Fact, localstack, ministack};
 use crate::queue::{bodies, code, handle, receives, system};
+use everlog_engine_tests::case;
+use everlog_engine_tests::fact::{Fact, localstack, ministack};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_received_message_is_hidden_until_its_time_out),

@@ -161,6 +161,7 @@ async fn a_stop_gives_back_what_the_receive_under_way_still_brings() {
         pass(2).await;
         scene.start(json!([{ "id": "a" }])).await;
         served.await.unwrap();
+        pass(1).await;
         assert_eq!(scene.receive().await.len(), visible, "with a grace of {grace_s} s");
         assert!(keys.lock().unwrap().is_empty(), "nothing begins after a stop");
     }
