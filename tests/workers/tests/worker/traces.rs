@@ -55,7 +55,7 @@ async fn worker(scene: &Scene, handler: &Handler) -> Worker {
 
 async fn is_in_the_trace(scene: &Scene, settles: &Mutex<Vec<String>>) {
     assert_eq!(scene.ending(10).await, "completed");
-    let settles = settles.lock().unwrap();
+    let settles = settles.lock().expect("no panic holds it").clone();
     let [parent] = settles.as_slice() else { panic!("one outcome: {settles:?}") };
     assert_eq!(parent.split('-').nth(1), Some(TRACE), "{parent}");
     assert_ne!(*parent, sender(), "a span of its own");
