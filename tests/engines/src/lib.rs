@@ -15,7 +15,7 @@
 //! **How it fails.** A case fails with the facts that did not hold, all of them.
 //!
 //! **Where to go next.** [`journal`] holds the list, [`paper`] the page. [`place`],
-//! [`fact`] and [`case`] say where a list runs and what a test of it is: the list
+//! [`fact`] and [`mod@case`] say where a list runs and what a test of it is: the list
 //! of queues in `tests/queues` stands on them too.
 
 pub mod case;
