@@ -9,6 +9,7 @@ mod cost;
 mod doctor;
 mod example;
 mod functions;
+mod history;
 mod inspect;
 mod letters;
 mod run;
@@ -106,13 +107,17 @@ enum Sub {
     /// Show a workflow: state, attempts, timeline.
     Show(inspect::ShowArgs),
     /// Print a workflow's history.
-    History(inspect::HistoryArgs),
+    History(history::HistoryArgs),
+    /// List the runs of a workflow that was continued as new, the latest first.
+    Runs(history::RunsArgs),
     /// Hand over nothing new until the resume.
     Pause(control::ReasonArgs),
     /// Hand over again.
     Resume(control::WorkflowArgs),
     /// End a workflow as soon as nothing is unsettled.
     Cancel(control::ReasonArgs),
+    /// Go on with a driven workflow after its end.
+    Reopen(control::ReasonArgs),
     /// Deliver a signal.
     Signal(control::SignalArgs),
     /// Say whether a deployed fleet is whole and well, and what to do if not.
@@ -217,10 +222,12 @@ async fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Some(Sub::Example(args)) => example::example(&global, &args).await,
         Some(Sub::List(args)) => inspect::list(&global, &args).await,
         Some(Sub::Show(args)) => inspect::show(&global, &args).await,
-        Some(Sub::History(args)) => inspect::history(&global, &args).await,
+        Some(Sub::History(args)) => history::history(&global, &args).await,
+        Some(Sub::Runs(args)) => history::runs(&global, &args).await,
         Some(Sub::Pause(args)) => control::pause(&global, args).await,
         Some(Sub::Resume(args)) => control::resume(&global, args).await,
         Some(Sub::Cancel(args)) => control::cancel(&global, args).await,
+        Some(Sub::Reopen(args)) => control::reopen(&global, args).await,
         Some(Sub::Signal(args)) => control::signal(&global, args).await,
         Some(Sub::Doctor) => doctor::doctor(&global).await,
         Some(Sub::DeadLetters(args)) => letters::dead_letters(&global, &args).await,

@@ -74,6 +74,8 @@ pub enum Verb {
     Resume(Resume),
     /// End the run as soon as nothing is unsettled.
     Cancel(Barrier),
+    /// Go on with a run after its end.
+    Reopen(Reopen),
 }
 
 impl Command {
@@ -110,6 +112,7 @@ impl Verb {
             Self::Pause(_) => "pause",
             Self::Resume(_) => "resume",
             Self::Cancel(_) => "cancel",
+            Self::Reopen(_) => "reopen",
         }
     }
 }
@@ -167,6 +170,10 @@ pub struct Append {
     /// End the run with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close: Option<Close>,
+    /// End the run, and begin another one of the same history; `prepare` and
+    /// `timers` are then the new one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continue_as_new: Option<Box<ContinueAsNew>>,
 }
 
 /// One event of the user's engine.
@@ -200,6 +207,33 @@ pub struct Close {
     /// Its result, or its failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Payload>,
+}
+
+/// The next run of a driven workflow. What is left out is as in the run that
+/// ends, but for the deadline: without one there is none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContinueAsNew {
+    /// The result of the run that ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Payload>,
+    /// The type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub workflow_type: Option<WorkflowType>,
+    /// The next run's input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Payload>,
+    /// When the next run is ended as timed out, milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Attempts that may be live at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_concurrency: Option<u32>,
+    /// Attempts that the next run may ever have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub attempts_max: Option<u64>,
 }
 
 /// Take authority. Never replaces an owner.
@@ -336,6 +370,20 @@ pub struct Barrier {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub reason: Option<String>,
+}
+
+/// Go on after the end. Timers that the end took away are armed again, at
+/// their original times; attempts that it withdrew stay withdrawn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reopen {
+    /// Why, for people; at most 1024 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub reason: Option<String>,
+    /// A new deadline, milliseconds since 1970; the run's own where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
 }
 
 /// Resume.

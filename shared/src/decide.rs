@@ -18,6 +18,7 @@ mod attempt;
 mod control;
 mod draft;
 mod look;
+mod runs;
 mod start;
 
 use std::sync::Arc;
@@ -141,6 +142,7 @@ pub fn decide(draft: &mut Draft, context: &Context, command: &Command) -> Result
         Verb::Pause(barrier) => control::pause(draft, context, hash, barrier),
         Verb::Resume(_) => control::resume(draft, context, hash),
         Verb::Cancel(barrier) => control::cancel(draft, context, barrier),
+        Verb::Reopen(reopen) => runs::reopen(draft, context, hash, reopen),
     }?;
     if draft.size() != before {
         draft.answered(hash);

@@ -236,6 +236,20 @@ pub struct Started {
     /// Hash of the command, by which a repeated start is known.
     #[n(7)]
     pub command: crate::id::CommandHash,
+    /// Where the run before it began, if it continues one.
+    #[n(8)]
+    pub previous: Option<RunStart>,
+}
+
+/// Where in the log a run began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct RunStart {
+    /// The commit that holds its start.
+    #[n(0)]
+    pub commit: u64,
+    /// The sequence number of its start.
+    #[n(1)]
+    pub seq: u64,
 }
 
 /// What ended a wait.
@@ -310,6 +324,13 @@ pub enum Event {
     /// The run ended.
     #[n(16)]
     Closed(#[n(0)] Ending, #[n(1)] Option<Payload>),
+    /// The run ended with this, and another one of the same history follows in
+    /// the same commit.
+    #[n(17)]
+    ContinuedAsNew(#[n(0)] Option<Payload>),
+    /// The run goes on after its end, until that deadline if given.
+    #[n(18)]
+    Reopened(#[n(0)] Option<String>, #[n(1)] Option<Timestamp>),
 }
 
 /// Bookkeeping of the fleet; no part of the history.

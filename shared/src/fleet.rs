@@ -96,7 +96,8 @@ impl Function {
             | Verb::Signal(_)
             | Verb::Pause(_)
             | Verb::Resume(_)
-            | Verb::Cancel(_) => Self::Append,
+            | Verb::Cancel(_)
+            | Verb::Reopen(_) => Self::Append,
         }
     }
 

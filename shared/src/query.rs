@@ -1,7 +1,11 @@
 //! Reads: histories as people and engines see them.
 
 mod history;
+mod range;
+mod runs;
 mod view;
 
 pub use history::{HistoryEvent, events_of};
+pub use range::{EventPage, events_from};
+pub use runs::{RunCursor, RunPage, RunView, runs};
 pub use view::{AttemptView, NodeView, WorkflowView};

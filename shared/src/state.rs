@@ -32,7 +32,7 @@ pub use fold::{At, FoldError, content_hash};
 pub use memory::Memory;
 pub use nodes::{Nodes, Phase};
 
-use crate::event::{Ending, Owner, Target, Timeouts, TimerKey};
+use crate::event::{Ending, Owner, RunStart, Target, Timeouts, TimerKey};
 use crate::id::{CommandHash, DispatchKey, Incarnation, NodeId, SignalName, WorkflowType};
 use crate::plan::{Plan, PlanRef};
 use crate::time::{Tick, Timestamp};
@@ -60,6 +60,10 @@ pub enum Life {
     /// Deleted; nothing follows.
     #[n(5)]
     Deleted,
+    /// Its run was continued, and the next one has not begun: never between two
+    /// commits of this code.
+    #[n(6)]
+    Continued,
 }
 
 /// What the start said.
@@ -92,6 +96,21 @@ pub struct Run {
     /// When it started.
     #[n(8)]
     pub started_at: Timestamp,
+    /// The sequence number of its start; absent in checkpoints of before there
+    /// were several runs.
+    #[n(9)]
+    pub seq: Option<u64>,
+    /// Where the run before it began.
+    #[n(10)]
+    pub previous: Option<RunStart>,
+}
+
+impl Run {
+    /// Where it began.
+    #[must_use]
+    pub fn start(&self) -> RunStart {
+        RunStart { commit: self.commit, seq: self.seq.unwrap_or(1) }
+    }
 }
 
 /// A barrier: who asked is in the commit.
@@ -196,6 +215,10 @@ pub struct State {
     /// When the run ended.
     #[n(21)]
     pub closed_at: Timestamp,
+    /// Timers of the run that its cancel or its end took away; a reopening arms
+    /// them again.
+    #[n(22)]
+    pub held: Option<BTreeMap<TimerKey, Timestamp>>,
     /// The plan, found by its reference.
     #[cbor(skip)]
     plan: Option<Arc<Plan>>,
@@ -263,6 +286,7 @@ impl State {
             Life::Closed(Ending::TimedOut) => "timed_out",
             Life::Abandoned => "abandoned",
             Life::Deleted => "deleted",
+            Life::Continued => "continued_as_new",
         }
     }
 

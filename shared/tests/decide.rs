@@ -22,6 +22,8 @@ mod plans;
 mod prepare;
 #[path = "decide/retry.rs"]
 mod retry;
+#[path = "decide/runs.rs"]
+mod runs;
 #[path = "decide/seal.rs"]
 mod seal;
 #[path = "decide/settle.rs"]

@@ -49,7 +49,7 @@ fn accepted(command: Value) -> Command {
 const ID_RULE: &str = "1 to 256 bytes of [A-Za-z0-9._:/@-]";
 const KEY: &str = "00112233445566778899aabbccddeeff";
 const VERBS: &str = "one of `start`, `append`, `claim`, `prepare`, `receipt`, `heartbeat`, \
-                     `settle`, `signal`, `pause`, `resume`, `cancel`";
+                     `settle`, `signal`, `pause`, `resume`, `cancel`, `reopen`";
 const DURATION: &str = "1 to 315360000000 milliseconds";
 
 fn attempt() -> Value {
@@ -367,3 +367,17 @@ fn a_well_formed_command_is_read_with_its_defaults() {
 
 #[path = "parse/plans.rs"]
 mod plans;
+
+#[test]
+fn bounds_of_a_continuation_and_of_a_reopening_are_named() {
+    let append = |next: Value| json!({"append": {"expected_seq": 1, "continue_as_new": next}});
+    for field in ["max_concurrency", "attempts_max"] {
+        let path = format!("command.append.continue_as_new.{field}");
+        check_command(append(json!({field: 0})), &path, "at least 1", "0");
+    }
+    let mut both = append(json!({}));
+    both["append"]["close"] = json!({"ending": "completed"});
+    check_command(both, "command.append.continue_as_new", "no close beside it", "both");
+    let reopen = json!({"reopen": {"reason": "x".repeat(1025)}});
+    check_command(reopen, "command.reopen.reason", "at most 1024 bytes", "1025 bytes");
+}

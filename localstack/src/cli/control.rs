@@ -1,8 +1,8 @@
-//! `pause`, `resume`, `cancel` and `signal`.
+//! `pause`, `resume`, `cancel`, `reopen` and `signal`.
 
 use clap::Args;
 use everlog::answer::{Answer, Reply};
-use everlog::command::{Barrier, Resume, Signal, Verb};
+use everlog::command::{Barrier, Reopen, Resume, Signal, Verb};
 use everlog::id::{SignalName, WorkflowId};
 use everlog::payload::Payload;
 
@@ -53,6 +53,11 @@ pub(super) async fn resume(global: &Global, args: WorkflowArgs) -> Result<u8, Fa
 
 pub(super) async fn cancel(global: &Global, args: ReasonArgs) -> Result<u8, Failure> {
     let verb = Verb::Cancel(Barrier { reason: args.reason });
+    send(global, &args.workflow, verb).await
+}
+
+pub(super) async fn reopen(global: &Global, args: ReasonArgs) -> Result<u8, Failure> {
+    let verb = Verb::Reopen(Reopen { reason: args.reason, deadline: None });
     send(global, &args.workflow, verb).await
 }
 

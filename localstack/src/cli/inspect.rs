@@ -1,8 +1,8 @@
-//! `list`, `show` and `history`.
+//! `list` and `show`.
 
 use clap::Args;
 use everlog::id::WorkflowId;
-use everlog::query::{WorkflowView, events_of};
+use everlog::query::WorkflowView;
 
 use super::session::Session;
 use super::{Failure, Global, timeline};
@@ -29,16 +29,6 @@ pub(crate) struct ShowArgs {
     /// Show every task in the timeline, however many there are.
     #[arg(long)]
     all: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct HistoryArgs {
-    /// The workflow.
-    #[arg(value_parser = super::workflow)]
-    workflow: WorkflowId,
-    /// From this sequence number on.
-    #[arg(long, default_value_t = 1)]
-    from: u64,
 }
 
 pub(super) async fn list(global: &Global, args: &ListArgs) -> Result<u8, Failure> {
@@ -88,33 +78,5 @@ pub(super) async fn show(global: &Global, args: &ShowArgs) -> Result<u8, Failure
         journal.commits_from(&key, 1, |_, _| false).await.map_err(|e| Failure::stack(&e))?;
     let now = journal.clock().now();
     timeline::print(&view, &loaded.state, &commits, now, args.all);
-    Ok(0)
-}
-
-pub(super) async fn history(global: &Global, args: &HistoryArgs) -> Result<u8, Failure> {
-    let session = Session::open(global, &[]).await?;
-    let (key, loaded) = session.load(&args.workflow).await?;
-    let journal = session.journal();
-    let from = args.from.max(1);
-    if from > loaded.state.head {
-        return Ok(0);
-    }
-    let number = journal.number_of(&key, from, loaded.state.commit).await;
-    let number = number.map_err(|e| Failure::stack(&e))?;
-    let commits = journal.commits_from(&key, number, |_, _| false).await;
-    let commits = commits.map_err(|e| Failure::stack(&e))?;
-    let plan = loaded.state.plan().map(AsRef::as_ref);
-    let events = events_of(&commits, plan).into_iter().filter(|event| event.seq >= from);
-    for event in events {
-        if global.json {
-            let text = serde_json::to_string(&event).map_err(|e| Failure::stack(&e))?;
-            println!("{text}");
-        } else {
-            let fields: Vec<String> =
-                event.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            let when = timeline::instant(event.recorded_at);
-            println!("{:>6}  {when}  {:16}  {}", event.seq, event.event, fields.join(" "));
-        }
-    }
     Ok(0)
 }

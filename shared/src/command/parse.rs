@@ -123,18 +123,23 @@ fn check(command: &Command) -> Result<(), InvalidInput> {
         Verb::Claim(claim) if claim.owner.generation == 0 => {
             Err(InvalidInput::new("owner.generation", "at least 1", 0))
         }
-        Verb::Pause(barrier) | Verb::Cancel(barrier) => match &barrier.reason {
-            Some(reason) if reason.len() > 1024 => {
-                let found = format!("{} bytes", reason.len());
-                Err(InvalidInput::new("reason", "at most 1024 bytes", found))
-            }
-            _ => Ok(()),
-        },
+        Verb::Pause(barrier) | Verb::Cancel(barrier) => check_reason(barrier.reason.as_deref()),
+        Verb::Reopen(reopen) => check_reason(reopen.reason.as_deref()),
         Verb::Receipt(evidence) | Verb::Heartbeat(evidence) => check_attempt(&evidence.attempt),
         Verb::Settle(settle) => check_attempt(&settle.attempt),
         Verb::Claim(_) | Verb::Signal(_) | Verb::Resume(_) => Ok(()),
     };
     verb.map_err(|e| e.under(command.command.name()).under("command"))
+}
+
+fn check_reason(reason: Option<&str>) -> Result<(), InvalidInput> {
+    match reason {
+        Some(reason) if reason.len() > 1024 => {
+            let found = format!("{} bytes", reason.len());
+            Err(InvalidInput::new("reason", "at most 1024 bytes", found))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_attempt(attempt: &AttemptId) -> Result<(), InvalidInput> {
@@ -189,7 +194,20 @@ fn check_append(append: &Append) -> Result<(), InvalidInput> {
     for (at, intent) in append.prepare.iter().enumerate() {
         check_intent(intent, &format!("prepare[{at}]"))?;
     }
-    Ok(())
+    let Some(next) = &append.continue_as_new else { return Ok(()) };
+    if append.close.is_some() {
+        return Err(InvalidInput::new("continue_as_new", "no close beside it", "both"));
+    }
+    let bounds = [
+        ("max_concurrency", next.max_concurrency.map(u64::from)),
+        ("attempts_max", next.attempts_max),
+    ];
+    match bounds.into_iter().find(|(_, bound)| *bound == Some(0)) {
+        Some((field, _)) => {
+            Err(InvalidInput::new(format!("continue_as_new.{field}"), "at least 1", 0))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_intent(intent: &Intent, field: &str) -> Result<(), InvalidInput> {

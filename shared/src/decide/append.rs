@@ -1,6 +1,6 @@
 //! Append and claim: the commands of a user's own engine.
 
-use super::{Context, Decided, Draft, Needs, Refused, advance, attempt};
+use super::{Context, Decided, Draft, Needs, Refused, advance, attempt, runs};
 use crate::answer::Rejection;
 use crate::command::{Append, TimerChange};
 use crate::event::{Event, Owner, TimerKey};
@@ -23,30 +23,26 @@ pub(super) fn append(
     }
     require_driven(state)?;
     require_owner(state, append.owner.as_ref())?;
-    let armed = append.timers.iter().filter(|change| {
-        let timer = TimerKey::Named(change.timer.clone());
-        change.fire_at.is_some() && !state.timers.contains_key(&timer)
-    });
-    if state.timers.len() + armed.count() > limits::TIMERS_MAX {
-        let limit = limits::TIMERS_MAX as u64;
-        return Err(
-            Rejection::Exhausted { what: "the number of armed timers".into(), limit }.into()
-        );
-    }
-    // Everything that may refuse comes before the first fact is emitted.
+    // What refuses half-way leaves nothing behind.
     let mut trial = draft.clone();
-    let mut decided = Decided::default();
-    let owner = append.owner.as_ref();
-    for (at, intent) in append.prepare.iter().enumerate() {
-        let field = format!("command.append.prepare[{at}]");
-        let one = attempt::prepare(&mut trial, context, owner, intent, &field)?;
-        decided.dispatch_keys.extend(one.dispatch_keys);
-    }
+    let decided = store(&mut trial, context, append)?;
+    *draft = trial;
+    Ok(decided)
+}
+
+fn store(draft: &mut Draft, context: &Context, append: &Append) -> Result<Decided, Refused> {
     for event in &append.events {
         draft.emit(Event::Appended(event.kind.clone(), event.payload.clone()))?;
     }
-    for intent in &append.prepare {
-        attempt::prepare(draft, context, owner, intent, "")?;
+    if let Some(next) = &append.continue_as_new {
+        runs::continue_as_new(draft, context, next)?;
+    }
+    room_for_timers(draft.state(), append)?;
+    let mut decided = Decided::default();
+    for (at, intent) in append.prepare.iter().enumerate() {
+        let field = format!("command.append.prepare[{at}]");
+        let one = attempt::prepare(draft, context, append.owner.as_ref(), intent, &field)?;
+        decided.dispatch_keys.extend(one.dispatch_keys);
     }
     for change in &append.timers {
         change_timer(draft, change)?;
@@ -56,6 +52,18 @@ pub(super) fn append(
     }
     advance::advance(draft)?;
     Ok(decided)
+}
+
+fn room_for_timers(state: &State, append: &Append) -> Result<(), Rejection> {
+    let armed = append.timers.iter().filter(|change| {
+        let timer = TimerKey::Named(change.timer.clone());
+        change.fire_at.is_some() && !state.timers.contains_key(&timer)
+    });
+    if state.timers.len() + armed.count() <= limits::TIMERS_MAX {
+        return Ok(());
+    }
+    let limit = limits::TIMERS_MAX as u64;
+    Err(Rejection::Exhausted { what: "the number of armed timers".into(), limit })
 }
 
 pub(super) fn claim(draft: &mut Draft, owner: &Owner) -> Result<Decided, Refused> {

@@ -85,7 +85,7 @@ fn next_of(state: &State, target: &Target, n: u32, field: &str) -> Result<(), Re
         return Err(Rejection::WrongState { state });
     }
     match settled.last().map(|s| s.kind) {
-        None | Some(Ended::Failed | Ended::TimedOut | Ended::Lost) => Ok(()),
+        None | Some(Ended::Failed | Ended::TimedOut | Ended::Lost | Ended::Withdrawn) => Ok(()),
         Some(Ended::Succeeded) => Err(Rejection::WrongState { state: "succeeded before".into() }),
         Some(Ended::Cancelled) => Err(Rejection::WrongState { state: "cancelled before".into() }),
     }
@@ -135,6 +135,10 @@ fn spoken(state: &State, context: &Context, id: &AttemptId) -> Result<Spoken, Re
         return Ok(Spoken::Live(target));
     }
     match settled(state, &target, id.attempt) {
+        Some(Settled { kind: Ended::Withdrawn, .. }) => {
+            let ended = state.ending().map_or("withdrawn, its run had ended", |_| state.status());
+            Err(Rejection::WrongState { state: ended.into() })
+        }
         Some(settled) => Ok(Spoken::Settled(target, settled)),
         None if state.ending().is_some() => {
             Err(Rejection::WrongState { state: state.status().into() })

@@ -12,7 +12,11 @@ use crate::state::{Life, State};
 
 /// Whether the command was answered before, as far as this batch, memory and
 /// log tell.
-fn repeated(draft: &Draft, context: &Context, hash: CommandHash) -> Result<Option<u64>, Refused> {
+pub(super) fn repeated(
+    draft: &Draft,
+    context: &Context,
+    hash: CommandHash,
+) -> Result<Option<u64>, Refused> {
     let state = draft.state();
     if draft.answers(hash) {
         return Ok(Some(draft.at().commit));

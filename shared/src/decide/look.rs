@@ -29,7 +29,12 @@ pub fn look(draft: &mut Draft, context: &Context, look: Look) -> Result<(), Refu
         Life::Unborn if draft.state().earliest_due().is_some_and(|due| due <= now) => {
             draft.note(Note::Abandoned)?;
         }
-        Life::Nothing | Life::Unborn | Life::Closed(_) | Life::Abandoned | Life::Deleted => {}
+        Life::Nothing
+        | Life::Unborn
+        | Life::Continued
+        | Life::Closed(_)
+        | Life::Abandoned
+        | Life::Deleted => {}
     }
     let left_over = draft.state().open() && draft.state().continues.is_some();
     if draft.is_empty() && (look == Look::Alarm || left_over) {

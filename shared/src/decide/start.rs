@@ -54,6 +54,7 @@ fn started(context: &Context, hash: CommandHash, start: &Start) -> Result<Starte
         concurrency: concurrency.min(),
         attempts_max: start.attempts_max.or(plan.and_then(|p| p.attempts_max)).unwrap_or(default),
         command: hash,
+        previous: None,
     })
 }
 

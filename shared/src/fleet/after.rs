@@ -191,6 +191,7 @@ fn due_of(event: &Event) -> Option<Timestamp> {
         Event::Settled(.., retry_at) => *retry_at,
         Event::Prepared(_, _, not_before, _) => *not_before,
         Event::Started(started) => started.deadline,
+        Event::Reopened(_, deadline) => *deadline,
         _ => None,
     }
 }

@@ -149,7 +149,10 @@ impl Fleet {
     async fn place(&self, head: &Command, opens: bool) -> Result<Place, GiveBack> {
         let partition = crate::journal::keys::partition(&head.namespace, &head.workflow);
         if let Some((incarnation, loaded)) = self.cache.get(&partition, head.incarnation)
-            && matches!(loaded.state.life, Life::Unborn | Life::Open | Life::Closed(_))
+            && matches!(
+                loaded.state.life,
+                Life::Unborn | Life::Open | Life::Continued | Life::Closed(_)
+            )
         {
             return Ok(Place::Log(self.key(head, incarnation), Box::new(loaded), None));
         }
@@ -182,7 +185,7 @@ impl Fleet {
                     }
                 }
                 Life::Nothing | Life::Abandoned | Life::Deleted => return Ok(Place::Nowhere),
-                Life::Unborn | Life::Open | Life::Closed(_) => {
+                Life::Unborn | Life::Open | Life::Continued | Life::Closed(_) => {
                     return Ok(Place::Log(key, Box::new(loaded), None));
                 }
             }

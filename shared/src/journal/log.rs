@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::faults::{Fault, TRIES, back_off, retried};
 use super::items::{self, BODY, Item, PK, SK};
 use super::keys::{self, LogKey};
+use super::search::Range;
 use super::{Journal, JournalError, Purpose};
 use crate::commit::{self, Commit};
 use crate::event::Event;
@@ -140,7 +141,8 @@ impl Journal {
         let mut unchecked = check_writer;
         let mut page = None;
         loop {
-            let (items, next) = self.query_commits(key, from, page, true, Purpose::Load).await?;
+            let range = Range { from, ascending: true, most: None };
+            let (items, next) = self.query_commits(key, range, page, Purpose::Load).await?;
             for item in &items {
                 let (number, found, bytes) = self.read_commit_item(item)?;
                 if unchecked {
@@ -198,35 +200,6 @@ impl Journal {
             PlanRef::Inline(bytes) => Ok(Arc::new(Plan::from_bytes(bytes)?)),
             PlanRef::Stored(stored) => self.stored_plan(&key.partition(), stored).await,
         }
-    }
-
-    /// One page of commits from `from` on.
-    pub(super) async fn query_commits(
-        &self,
-        key: &LogKey,
-        from: u64,
-        start: Option<Item>,
-        ascending: bool,
-        purpose: Purpose,
-    ) -> Result<(Vec<Item>, Option<Item>), JournalError> {
-        let (low, high) = if ascending { (from, 9_999_999_999) } else { (0, from) };
-        let query = self
-            .db
-            .query()
-            .table_name(&self.table)
-            .consistent_read(true)
-            .scan_index_forward(ascending)
-            .key_condition_expression("#pk = :pk AND #sk BETWEEN :low AND :high")
-            .expression_attribute_names("#pk", PK)
-            .expression_attribute_names("#sk", SK)
-            .expression_attribute_values(":pk", items::text(key.partition()))
-            .expression_attribute_values(":low", items::text(key.commit(low)))
-            .expression_attribute_values(":high", items::text(key.commit(high)))
-            .set_exclusive_start_key(start)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let page = retried(async || query.clone().send().await.map_err(|e| self.fault(&e))).await?;
-        self.meter.record(purpose, page.consumed_capacity());
-        Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
     }
 
     /// The number and content of a commit item, with its size.

@@ -1,13 +1,56 @@
 //! Looking things up in a log: by number, by sequence, by command.
 
-use super::items::Item;
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+
+use super::faults::retried;
+use super::items::{self, Item, PK, SK};
 use super::keys::LogKey;
 use super::{Journal, JournalError, Purpose};
 use crate::commit::Commit;
 use crate::id::CommandHash;
 use crate::time::Timestamp;
 
+/// Which commits to read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Range {
+    pub from: u64,
+    pub ascending: bool,
+    /// At most so many a request; as many as fit a megabyte where absent.
+    pub most: Option<usize>,
+}
+
 impl Journal {
+    /// One page of commits.
+    pub(super) async fn query_commits(
+        &self,
+        key: &LogKey,
+        range: Range,
+        start: Option<Item>,
+        purpose: Purpose,
+    ) -> Result<(Vec<Item>, Option<Item>), JournalError> {
+        let Range { from, ascending, most } = range;
+        let (low, high) = if ascending { (from, 9_999_999_999) } else { (0, from) };
+        let most = most.map(|most| i32::try_from(most).unwrap_or(i32::MAX));
+        let query = self
+            .db
+            .query()
+            .table_name(&self.table)
+            .consistent_read(true)
+            .scan_index_forward(ascending)
+            .key_condition_expression("#pk = :pk AND #sk BETWEEN :low AND :high")
+            .expression_attribute_names("#pk", PK)
+            .expression_attribute_names("#sk", SK)
+            .expression_attribute_values(":pk", items::text(key.partition()))
+            .expression_attribute_values(":low", items::text(key.commit(low)))
+            .expression_attribute_values(":high", items::text(key.commit(high)))
+            .set_exclusive_start_key(start)
+            .set_limit(most)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let page = retried(async || query.clone().send().await.map_err(|e| self.fault(&e))).await?;
+        self.meter.record(purpose, page.consumed_capacity());
+        Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
+    }
+
     /// Reads one commit that must exist. One read unit a started 4 KiB.
     ///
     /// # Errors
@@ -50,6 +93,22 @@ impl Journal {
         self.scan(key, number, true, &mut enough).await
     }
 
+    /// Up to `most` commits from `number` on, in one request; none at the end.
+    ///
+    /// # Errors
+    /// As reads.
+    pub(crate) async fn some_commits(
+        &self,
+        key: &LogKey,
+        number: u64,
+        most: usize,
+    ) -> Result<Vec<(u64, Commit)>, JournalError> {
+        let range = Range { from: number, ascending: true, most: Some(most) };
+        let (items, _) = self.query_commits(key, range, None, Purpose::Search).await?;
+        let read = |item: &Item| self.read_commit_item(item).map(|(n, commit, _)| (n, commit));
+        items.iter().map(read).collect()
+    }
+
     /// The commit that answers `command`, looked for backwards from `last` until
     /// commits are older than `not_before`.
     ///
@@ -80,11 +139,11 @@ impl Journal {
         ascending: bool,
         enough: &mut (impl FnMut(u64, &Commit) -> bool + Send),
     ) -> Result<Vec<(u64, Commit)>, JournalError> {
+        let range = Range { from: number, ascending, most: None };
         let mut commits = Vec::new();
         let mut page: Option<Item> = None;
         loop {
-            let (items, next) =
-                self.query_commits(key, number, page, ascending, Purpose::Search).await?;
+            let (items, next) = self.query_commits(key, range, page, Purpose::Search).await?;
             for item in &items {
                 let (number, commit, _) = self.read_commit_item(item)?;
                 let done = enough(number, &commit);

@@ -108,6 +108,7 @@ fn describe(event: &Event, plan: Option<&Plan>) -> (&'static str, Map<String, Va
             object([
                 ("type", json!(started.workflow_type)),
                 ("run", json!(started.run)),
+                ("previous_start_seq", json!(started.previous.map(|run| run.seq))),
                 ("planned", json!(started.plan.is_some())),
                 ("input", payload(started.input.as_ref())),
                 ("deadline", json!(started.deadline)),
@@ -162,6 +163,12 @@ fn describe(event: &Event, plan: Option<&Plan>) -> (&'static str, Map<String, Va
         Event::DeadlineReached => ("deadline_reached", Map::new()),
         Event::Closed(ending, result) => {
             ("closed", object([("ending", json!(ending)), ("result", payload(result.as_ref()))]))
+        }
+        Event::ContinuedAsNew(result) => {
+            ("continued_as_new", object([("result", payload(result.as_ref()))]))
+        }
+        Event::Reopened(reason, deadline) => {
+            ("reopened", object([("reason", json!(reason)), ("deadline", json!(deadline))]))
         }
     }
 }

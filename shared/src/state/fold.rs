@@ -5,12 +5,12 @@
 //! same rules, so a decision that could not be folded can't be committed.
 
 mod attempts;
+mod runs;
 
-use super::{Barrier, Buffered, Life, Nodes, Phase, Run, Stage, State};
+use super::{Barrier, Buffered, Life, Phase, Stage, State};
 use crate::commit::Commit;
-use crate::event::{DrivenWork, Event, Note, Started, TimerKey};
+use crate::event::{DrivenWork, Event, Note, TimerKey};
 use crate::id::hash16;
-use crate::plan::{Plan, PlanRef};
 use crate::time::Timestamp;
 
 /// The log contradicts itself.
@@ -74,8 +74,10 @@ impl State {
             self.alarm = alarm.tick();
         }
         // Commands that content identifies need no memory; see `Memory`.
-        let remembered =
-            |e: &Event| matches!(e, Event::Signalled(..) | Event::Paused(_) | Event::Resumed);
+        let remembered = |e: &Event| {
+            use Event::{Paused, Reopened, Resumed, Signalled};
+            matches!(e, Signalled(..) | Paused(_) | Resumed | Reopened(..))
+        };
         if commit.events.iter().any(remembered) {
             for command in &commit.answers {
                 self.memory.add(*command, n, commit.time);
@@ -90,7 +92,8 @@ impl State {
     pub fn fold_event(&mut self, event: &Event, at: At) -> Folded {
         let signal_first = matches!(event, Event::Signalled(..)) && self.life == Life::Unborn;
         let start = matches!(event, Event::Started(_));
-        if !(self.open() || start || signal_first) {
+        let reopened = matches!(event, Event::Reopened(..)) && self.ending().is_some();
+        if !(self.open() || start || signal_first || reopened) {
             return Err(format!("an event while {}", self.status()));
         }
         self.head += 1;
@@ -113,6 +116,7 @@ impl State {
                     self.begin_node(*node)?;
                 }
                 self.timers.insert(timer.clone(), *fire_at);
+                self.forget_held(timer);
                 Ok(())
             }
             Event::TimerFired(timer) => {
@@ -124,6 +128,7 @@ impl State {
             }
             Event::TimerCancelled(timer) => {
                 self.timers.remove(timer);
+                self.forget_held(timer);
                 Ok(())
             }
             Event::Signalled(name, _) => {
@@ -146,23 +151,14 @@ impl State {
             Event::CancelRequested(_) => self.fold_cancel(false, at),
             Event::DeadlineReached => self.fold_cancel(true, at),
             Event::Closed(ending, _) => self.fold_closed(*ending, at),
+            Event::ContinuedAsNew(_) => self.fold_continued(at),
+            Event::Reopened(_, deadline) => self.fold_reopened(*deadline, at),
         }
     }
 
     fn fold_pause(&mut self, barrier: Option<Barrier>, at: At) -> Folded {
         self.paused = barrier;
         self.card_commit = at.commit;
-        Ok(())
-    }
-
-    fn fold_closed(&mut self, ending: crate::event::Ending, at: At) -> Folded {
-        self.life = Life::Closed(ending);
-        self.closed_at = at.time;
-        self.card_commit = at.commit;
-        self.attempts.clear();
-        self.timers.clear();
-        self.listening.clear();
-        self.signals.clear();
         Ok(())
     }
 
@@ -218,35 +214,6 @@ impl State {
                 attempt.stage.hand_over(at.commit, upto);
             }
         }
-        Ok(())
-    }
-
-    fn fold_started(&mut self, started: &Started, at: At) -> Folded {
-        if !matches!(self.life, Life::Nothing | Life::Unborn) {
-            return Err(format!("a start while {}", self.status()));
-        }
-        if let Some(PlanRef::Inline(bytes)) = &started.plan {
-            let plan = Plan::from_bytes(bytes).map_err(|e| e.to_string())?;
-            self.provide_plan(std::sync::Arc::new(plan));
-        }
-        match (&started.plan, &self.plan) {
-            (Some(_), Some(plan)) => self.nodes = Nodes::begin(plan),
-            (Some(_), None) => return Err("its plan is missing".into()),
-            (None, _) => self.signals.clear(),
-        }
-        self.life = Life::Open;
-        self.card_commit = at.commit;
-        self.run = Some(Run {
-            workflow_type: started.workflow_type.clone(),
-            number: started.run,
-            plan: started.plan.clone(),
-            deadline: started.deadline,
-            concurrency: started.concurrency,
-            attempts_max: started.attempts_max,
-            command: started.command,
-            commit: at.commit,
-            started_at: at.time,
-        });
         Ok(())
     }
 }

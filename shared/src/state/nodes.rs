@@ -89,6 +89,9 @@ pub enum Ended {
     /// Its worker is gone.
     #[n(4)]
     Lost,
+    /// Its run ended before it did.
+    #[n(5)]
+    Withdrawn,
 }
 
 impl From<&Outcome> for Ended {

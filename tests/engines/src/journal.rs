@@ -224,6 +224,7 @@ fn start() -> Event {
         concurrency: None,
         attempts_max: 1_000,
         command: CommandHash([7; 16]),
+        previous: None,
     }))
 }
 

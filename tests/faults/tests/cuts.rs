@@ -161,3 +161,61 @@ fn a_driven_run_ends_right_whatever_write_is_cut() {
         assert_eq!(loaded.state.head, 11, "{kinds:?}");
     });
 }
+
+#[test]
+fn a_run_that_is_continued_closed_and_reopened_ends_right_whatever_write_is_cut() {
+    let append =
+        |id: &str, content| Step::Command(Function::Append, command(id, "w", "append", content));
+    let at = |ms: u64| everlog_testing::world::EPOCH.0 + ms;
+    let act = json!({ "node": "act", "type": "work" });
+    let steps = [
+        Step::Command(Function::Append, command("c-start", "w", "start", json!({}))),
+        append(
+            "c-1",
+            json!({ "expected_seq": 1, "prepare": [act],
+                    "timers": [{ "timer": "old", "fire_at": at(3_600_000) }] }),
+        ),
+        Step::Pass(600_000),
+        append(
+            "c-2",
+            json!({ "expected_seq": 4, "continue_as_new": {}, "prepare": [act],
+                    "timers": [{ "timer": "t", "fire_at": at(7_200_000) }] }),
+        ),
+        Step::Pass(600_000),
+        append("c-3", json!({ "expected_seq": 9, "close": { "ending": "failed" } })),
+        Step::Pass(60_000),
+        Step::Command(Function::Append, command("c-4", "w", "reopen", json!({}))),
+        Step::Pass(7_200_000),
+        append("c-5", json!({ "expected_seq": 13, "close": { "ending": "completed" } })),
+        Step::Closed("w"),
+    ];
+    each_cut(&steps, |world| async move {
+        let (key, loaded) = proof::at_rest(&world, "w").await;
+        let commits = proof::commits(&world.observer, &key).await;
+        let events = everlog::query::events_of(&commits, None);
+        let kinds: Vec<&str> = events.iter().map(|e| e.event.as_str()).collect();
+        let wanted = [
+            "started",
+            "attempt_prepared",
+            "timer_armed",
+            "attempt_settled",
+            "continued_as_new",
+            "started",
+            "attempt_prepared",
+            "timer_armed",
+            "attempt_settled",
+            "closed",
+            "reopened",
+            "timer_armed",
+            "timer_fired",
+            "closed",
+        ];
+        assert_eq!(kinds, wanted);
+        let runs = everlog::query::runs(world.observer.journal(), &key, &loaded, None, 10).await;
+        let runs = runs.expect("a chain");
+        let chain: Vec<_> = runs.runs.iter().map(|run| (run.run, run.start_seq)).collect();
+        assert_eq!(chain, [(2, 6), (1, 1)]);
+        let (_, card) = world.card("w").await.expect("a card");
+        assert_eq!(card.status, "completed");
+    });
+}

@@ -138,7 +138,7 @@ impl State {
             TimerKey::Named(_) => None,
         });
         let waiting: Vec<u32> = timers.chain(self.listening.keys().copied()).collect();
-        self.timers.clear();
+        self.hold_timers();
         self.listening.clear();
         for target in withdrawn {
             self.attempts.remove(&target);
