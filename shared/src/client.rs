@@ -18,11 +18,15 @@ use tokio::sync::Mutex;
 use crate::answer::Answer;
 use crate::command::Command;
 use crate::fleet::{Fleet, Function};
+use crate::id::hash16;
+use crate::journal::keys;
 
 /// First wait before a command is sent again, milliseconds; twice as long each time.
 const WAIT_MS_MIN: u64 = 50;
 /// Longest wait before a command is sent again, milliseconds.
 const WAIT_MS_MAX: u64 = 2_000;
+/// Turns that workflows share: so many may be decided at once.
+const TURNS: usize = 64;
 
 /// Sends commands to the functions of one fleet.
 #[derive(Debug, Clone)]
@@ -30,9 +34,9 @@ pub struct Client(Way);
 
 #[derive(Debug, Clone)]
 enum Way {
-    /// This process is an instance of the functions. It decides one command at
-    /// a time: two of one workflow would only race each other for a number.
-    Here { fleet: Box<Fleet>, turn: Arc<Mutex<()>> },
+    /// This process is an instance of the functions. Commands of one workflow
+    /// are decided one at a time: two would only race each other for a number.
+    Here { fleet: Box<Fleet>, turns: Arc<[Mutex<()>; TURNS]> },
     /// Lambda runs them.
     #[cfg(feature = "lambda")]
     Lambda { lambda: aws_sdk_lambda::Client, fleet: String },
@@ -67,7 +71,8 @@ impl Client {
     /// A client whose commands are decided by this process.
     #[must_use]
     pub fn here(fleet: Fleet) -> Self {
-        Self(Way::Here { fleet: Box::new(fleet), turn: Arc::default() })
+        let turns = Arc::new(std::array::from_fn(|_| Mutex::default()));
+        Self(Way::Here { fleet: Box::new(fleet), turns })
     }
 
     /// A client of the Lambda functions `<fleet>-append`, `<fleet>-prepare` and
@@ -113,8 +118,10 @@ impl Client {
         let body = serde_json::to_string(command)
             .map_err(|error| CallError::Unreadable(error.to_string()))?;
         match &self.0 {
-            Way::Here { fleet, turn } => {
-                let _turn = turn.lock().await;
+            Way::Here { fleet, turns } => {
+                let partition = keys::partition(&command.namespace, &command.workflow);
+                let hash = hash16(&[partition.as_bytes()]);
+                let _turn = turns[usize::from(hash[0]) % TURNS].lock().await;
                 let answer = Box::pin(fleet.direct(function, &body)).await;
                 answer.map_err(|why| CallError::GivenBack(why.to_string()))
             }

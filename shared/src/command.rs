@@ -5,17 +5,19 @@
 //! same. [`parse`] reads one with a typed refusal for every way in which it can
 //! be wrong, and never loses the reply address of a command that it refuses.
 
+mod evidence;
 mod parse;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use evidence::{AttemptId, Ended, Evidence, Settle};
 pub use parse::{Unreadable, parse};
 
-use crate::event::{Ending, Failure, Owner, Timeouts};
+use crate::event::{Ending, Owner, Timeouts};
 use crate::id::{
-    CommandId, DispatchKey, Incarnation, Kind, Namespace, NodeId, OwnerId, QueueName, SignalName,
-    TimerId, WorkflowId, WorkflowType,
+    CommandId, Incarnation, Kind, Namespace, NodeId, QueueName, SignalName, TimerId, WorkflowId,
+    WorkflowType,
 };
 use crate::payload::Payload;
 use crate::plan::{PlanSpec, StoredPlan};
@@ -196,6 +198,19 @@ pub struct TimerChange {
     /// When it fires, milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fire_at: Option<Timestamp>,
+    /// Cancel this arming alone: a newer one stays, and that is no error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arming: Option<Arming>,
+}
+
+/// One arming of a timer: the same timer armed again is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arming {
+    /// When it fires, milliseconds since 1970.
+    pub fire_at: Timestamp,
+    /// The sequence number of the start of its run.
+    pub start_seq: u64,
 }
 
 /// The end of a driven run.
@@ -291,64 +306,6 @@ pub struct Intent {
 
 fn one() -> u32 {
     1
-}
-
-/// Which attempt a worker speaks of, as its dispatch said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AttemptId {
-    /// The task or activity.
-    pub node: NodeId,
-    /// Which activation of it.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1))]
-    pub activation: u32,
-    /// Which attempt.
-    #[schemars(range(min = 1))]
-    pub attempt: u32,
-    /// The key; must be the one that these are the parts of.
-    pub dispatch_key: DispatchKey,
-}
-
-/// A worker's sign of life.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Evidence {
-    /// The attempt.
-    pub attempt: AttemptId,
-    /// The worker.
-    pub worker: OwnerId,
-}
-
-/// A worker's last word.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Settle {
-    /// The attempt.
-    pub attempt: AttemptId,
-    /// The worker, if it sent no receipt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worker: Option<OwnerId>,
-    /// How it ended.
-    pub outcome: Ended,
-}
-
-/// How an attempt ended, in a worker's words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Ended {
-    /// It did its work.
-    Succeeded {
-        /// What came of it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        output: Option<Payload>,
-    },
-    /// It did not.
-    Failed(Failure),
-    /// It stopped because it was told to.
-    Cancelled {},
-    /// Its worker is known to be gone (said by whoever watches workers).
-    Lost {},
 }
 
 /// Deliver a named payload.

@@ -24,6 +24,7 @@ pub mod plan;
 pub mod query;
 pub mod relay;
 pub mod state;
+pub mod store;
 pub mod telemetry;
 pub mod time;
 pub mod worker;

@@ -7,7 +7,7 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Append, AttemptId, Command, Intent, Start, Verb};
+use super::{Append, AttemptId, Command, Intent, Start, TimerChange, Verb};
 use crate::answer::{Answer, InvalidInput, Rejection, Reply};
 use crate::id::{CommandId, Namespace, QueueName, WorkflowId};
 use crate::limits;
@@ -193,6 +193,11 @@ fn check_append(append: &Append) -> Result<(), InvalidInput> {
     }
     for (at, intent) in append.prepare.iter().enumerate() {
         check_intent(intent, &format!("prepare[{at}]"))?;
+    }
+    let both = |timer: &TimerChange| timer.fire_at.is_some() && timer.arming.is_some();
+    if let Some(at) = append.timers.iter().position(both) {
+        let field = format!("timers[{at}].arming");
+        return Err(InvalidInput::new(field, "no fire_at beside it", "both"));
     }
     let Some(next) = &append.continue_as_new else { return Ok(()) };
     if append.close.is_some() {

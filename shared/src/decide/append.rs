@@ -2,10 +2,11 @@
 
 use super::{Context, Decided, Draft, Needs, Refused, advance, attempt, runs};
 use crate::answer::Rejection;
-use crate::command::{Append, TimerChange};
+use crate::command::{Append, Arming, TimerChange};
 use crate::event::{Event, Owner, TimerKey};
 use crate::limits;
 use crate::state::State;
+use crate::time::Timestamp;
 
 pub(super) fn append(
     draft: &mut Draft,
@@ -113,10 +114,17 @@ fn change_timer(draft: &mut Draft, change: &TimerChange) -> Result<(), Refused> 
     let timer = TimerKey::Named(change.timer.clone());
     match change.fire_at {
         Some(fire_at) => draft.emit(Event::TimerArmed(timer, fire_at))?,
-        None if draft.state().timers.contains_key(&timer) => {
-            draft.emit(Event::TimerCancelled(timer))?;
+        None => {
+            let state = draft.state();
+            let start_seq = state.run.as_ref().map(|run| run.start().seq);
+            let meant = |fire_at: &Timestamp| {
+                let is = |a: &Arming| a.fire_at == *fire_at && Some(a.start_seq) == start_seq;
+                change.arming.as_ref().is_none_or(is)
+            };
+            if state.timers.get(&timer).is_some_and(meant) {
+                draft.emit(Event::TimerCancelled(timer))?;
+            }
         }
-        None => {}
     }
     Ok(())
 }
