@@ -26,6 +26,7 @@ pub mod keys;
 mod lists;
 mod log;
 mod meter;
+mod packages;
 mod quarantine;
 mod search;
 mod table;
@@ -43,6 +44,7 @@ pub use keys::LogKey;
 pub use lists::{Due, ListPage, Listed};
 pub use log::{Loaded, Put};
 pub use meter::{Meter, Purpose, Units};
+pub use packages::{PACKAGE_BYTES_MAX, Package, PackageError, PackageHash, VERSIONS_MAX};
 pub use table::{create_table, table_request};
 
 use crate::commit::SCHEMA_READ_MAX;

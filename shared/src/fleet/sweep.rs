@@ -21,11 +21,21 @@ impl Fleet {
     /// # Errors
     /// [`GiveBack`]: the next run of the schedule does it.
     pub async fn sweep(&self) -> Result<usize, GiveBack> {
+        self.sweep_of(0..ALARM_SHARDS).await
+    }
+
+    /// The same for some shards of the alarm index, `0..`[`ALARM_SHARDS`]. Which
+    /// process sweeps which is nobody's promise: two may sweep one shard, and a
+    /// shard that nobody sweeps waits for who sweeps it next.
+    ///
+    /// # Errors
+    /// As [`Fleet::sweep`].
+    pub async fn sweep_of(&self, shards: impl IntoIterator<Item = u16>) -> Result<usize, GiveBack> {
         let now = self.clock.now();
         let until = Tick(now.tick().0 + 1);
         let mut woken = 0;
         self.tally.swept(0, 0);
-        for shard in 0..ALARM_SHARDS {
+        for shard in shards {
             let mut start = None;
             loop {
                 let page = self.journal.due_cards(shard, until, start).await?;

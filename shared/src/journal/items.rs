@@ -41,6 +41,19 @@ pub(super) const QUARANTINE: &str = "quarantine";
 /// Minutes of the last wait of a card that is marked.
 pub(super) const QUARANTINE_MIN: &str = "quarantine_min";
 
+/// Content hash of the package that a type's route points at.
+pub(super) const ROUTE: &str = "route";
+/// When the route was set, milliseconds.
+pub(super) const ROUTED_AT: &str = "routed_at";
+/// Length of an archive.
+pub(super) const BYTES: &str = "bytes";
+/// Number of its chunks.
+pub(super) const CHUNKS: &str = "chunks";
+/// When it was deployed, milliseconds.
+pub(super) const DEPLOYED_AT: &str = "deployed_at";
+/// The upload that its chunks are of.
+pub(super) const UPLOAD: &str = "upload";
+
 /// The index of cards by alarm.
 pub(super) const ALARM_INDEX: &str = "alarms";
 /// The index of cards by namespace, status and start.
