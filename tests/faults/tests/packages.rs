@@ -249,7 +249,7 @@ async fn a_chunk_that_is_gone_is_damage_and_never_a_shorter_archive() {
         Box::pin(async move {
             let mut answer = inner(call).await?;
             if second {
-                answer.body = b"{}".to_vec().into();
+                answer.body = b"{}".to_vec();
             }
             Ok(answer)
         })
