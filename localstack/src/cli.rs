@@ -12,6 +12,7 @@ mod functions;
 mod history;
 mod inspect;
 mod letters;
+mod packages;
 mod run;
 mod session;
 mod timeline;
@@ -120,6 +121,9 @@ enum Sub {
     Reopen(control::ReasonArgs),
     /// Deliver a signal.
     Signal(control::SignalArgs),
+    /// Store, list, fetch, route and delete archives of workflow code.
+    #[command(subcommand)]
+    Package(packages::PackageSub),
     /// Say whether a deployed fleet is whole and well, and what to do if not.
     Doctor,
     /// Show what a deployed fleet gave up, and why.
@@ -229,6 +233,7 @@ async fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Some(Sub::Cancel(args)) => control::cancel(&global, args).await,
         Some(Sub::Reopen(args)) => control::reopen(&global, args).await,
         Some(Sub::Signal(args)) => control::signal(&global, args).await,
+        Some(Sub::Package(what)) => packages::package(&global, &what).await,
         Some(Sub::Doctor) => doctor::doctor(&global).await,
         Some(Sub::DeadLetters(args)) => letters::dead_letters(&global, &args).await,
         Some(Sub::Redrive(args)) => letters::redrive(&global, &args).await,

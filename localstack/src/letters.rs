@@ -2,8 +2,9 @@
 //! could not deliver; read without taking them, and sent again once mended.
 //!
 //! A letter is sent before it is removed: a redrive that dies in between sends
-//! it twice, and commands take effect once. It deliberately does not judge
-//! whether anything was mended: what is still hopeless comes back.
+//! it twice, and commands take effect once. What can't be sent stays and is
+//! said, and holds nothing up. It deliberately does not judge whether anything
+//! was mended: what is still hopeless comes back.
 //!
 //! It fails by the text of what SQS says.
 
@@ -20,6 +21,9 @@ use serde::Serialize;
 
 use crate::deployed::{Deployed, UNDELIVERED};
 
+/// Letters that are taken at a time: all of them are done with long before
+/// they could be seen by others again.
+const AT_ONCE: usize = 10;
 /// Seconds for which letters are hidden from others while they are read.
 const HIDDEN_S: i32 = 30;
 /// Receives in a row that bring nothing, until a queue counts as empty: SQS
@@ -40,6 +44,15 @@ pub struct Letter {
     group: Option<String>,
     #[serde(skip)]
     id: String,
+}
+
+/// What became of letters that were to be sent again.
+#[derive(Debug, Default)]
+pub struct Redriven {
+    /// How many were sent, and are gone from where they lay.
+    pub sent: usize,
+    /// Those that stay, each with why.
+    pub stay: Vec<(Letter, String)>,
 }
 
 /// The letters of one queue.
@@ -76,36 +89,70 @@ impl<'a> Letters<'a> {
         Ok(Self { deployed, url: format!("{base}/{dead}"), source: Some(queue.to_owned()) })
     }
 
-    /// Up to `limit` letters, oldest first as far as SQS keeps an order; they stay.
+    /// Up to `limit` letters, oldest first as far as SQS keeps an order; they
+    /// stay. Of a FIFO queue, ten of a group at most: SQS holds the rest back.
     ///
     /// # Errors
     /// What SQS says.
     pub async fn read(&self, limit: usize) -> Result<Vec<Letter>, String> {
-        let letters = self.take(limit).await?;
+        let (mut letters, mut seen) = (Vec::new(), HashSet::new());
+        loop {
+            let taken = self.take((limit - letters.len()).min(AT_ONCE), &mut seen).await?;
+            if taken.is_empty() {
+                break;
+            }
+            letters.extend(taken);
+        }
         for letter in &letters {
-            let shown = self.deployed.sqs.change_message_visibility();
-            let shown = shown.queue_url(&self.url).receipt_handle(&letter.receipt_handle);
-            shown.visibility_timeout(0).send().await.map_err(|e| said(&e))?;
+            self.show(letter).await;
         }
         Ok(letters)
     }
 
+    /// Makes a letter visible again. Best effort: it becomes so by itself.
+    async fn show(&self, letter: &Letter) {
+        let shown = self.deployed.sqs.change_message_visibility().queue_url(&self.url);
+        let shown = shown.receipt_handle(&letter.receipt_handle).visibility_timeout(0);
+        if let Err(error) = shown.send().await {
+            tracing::debug!(error = said(&error), "a letter stays hidden for a while");
+        }
+    }
+
     /// Sends up to `limit` letters to the queue that they were in, or to `to`,
-    /// and removes them; returns how many.
+    /// and removes them.
     ///
     /// # Errors
-    /// What SQS says; the letters from there on stay.
-    pub async fn redrive(&self, limit: usize, to: Option<&str>) -> Result<usize, String> {
-        let letters = self.take(limit).await?;
-        let mut sent = 0;
-        for letter in &letters {
-            self.send(letter, to.unwrap_or(&letter.letter.queue)).await?;
-            let gone = self.deployed.sqs.delete_message().queue_url(&self.url);
-            let gone = gone.receipt_handle(&letter.receipt_handle).send().await;
-            gone.map_err(|e| said(&e))?;
-            sent += 1;
+    /// What SQS says, where it does not hand letters out.
+    pub async fn redrive(&self, limit: usize, to: Option<&str>) -> Result<Redriven, String> {
+        let (mut done, mut seen) = (Redriven::default(), HashSet::new());
+        loop {
+            let left = limit - done.sent - done.stay.len();
+            let letters = self.take(left.min(AT_ONCE), &mut seen).await?;
+            if letters.is_empty() {
+                break;
+            }
+            for letter in letters {
+                match self.send_on(&letter, to.unwrap_or(&letter.letter.queue)).await {
+                    Ok(()) => done.sent += 1,
+                    Err(why) => done.stay.push((letter, why)),
+                }
+            }
         }
-        Ok(sent)
+        for (letter, _) in &done.stay {
+            self.show(letter).await;
+        }
+        Ok(done)
+    }
+
+    /// Sends a letter and removes it.
+    async fn send_on(&self, letter: &Letter, queue: &str) -> Result<(), String> {
+        if letter.letter.cut {
+            return Err("only its beginning is here: send the whole of it yourself".into());
+        }
+        self.send(letter, queue).await?;
+        let gone = self.deployed.sqs.delete_message().queue_url(&self.url);
+        let gone = gone.receipt_handle(&letter.receipt_handle).send().await;
+        gone.map(drop).map_err(|e| format!("sent, and not removed: {}", said(&e)))
     }
 
     async fn send(&self, letter: &Letter, queue: &str) -> Result<(), String> {
@@ -125,35 +172,30 @@ impl<'a> Letters<'a> {
         message.send().await.map(drop).map_err(|e| said(&e))
     }
 
-    /// Receives letters until there are no more, or enough.
-    async fn take(&self, limit: usize) -> Result<Vec<Letter>, String> {
-        let mut letters = Vec::new();
-        let mut seen = HashSet::new();
-        let mut empty = 0;
-        while letters.len() < limit && empty < EMPTY_MAX {
-            let at_once = i32::try_from((limit - letters.len()).min(10)).unwrap_or(10);
+    /// Receives up to `most` letters that were not seen before; none where
+    /// there are no more.
+    async fn take(&self, most: usize, seen: &mut HashSet<String>) -> Result<Vec<Letter>, String> {
+        let most = i32::try_from(most).unwrap_or(10);
+        for _ in 0..if most == 0 { 0 } else { EMPTY_MAX } {
             let received = self
                 .deployed
                 .sqs
                 .receive_message()
                 .queue_url(&self.url)
-                .max_number_of_messages(at_once)
+                .max_number_of_messages(most)
                 .visibility_timeout(HIDDEN_S)
                 .wait_time_seconds(1)
                 .message_system_attribute_names(MessageSystemAttributeName::All)
                 .send()
                 .await
                 .map_err(|e| said(&e))?;
-            let fresh: Vec<Letter> = received
-                .messages()
-                .iter()
-                .filter_map(|message| self.letter(message))
-                .filter(|letter| seen.insert(letter.id.clone()))
-                .collect();
-            empty = if fresh.is_empty() { empty + 1 } else { 0 };
-            letters.extend(fresh);
+            let letters = received.messages().iter().filter_map(|message| self.letter(message));
+            let fresh: Vec<Letter> = letters.filter(|l| seen.insert(l.id.clone())).collect();
+            if !fresh.is_empty() {
+                return Ok(fresh);
+            }
         }
-        Ok(letters)
+        Ok(Vec::new())
     }
 
     fn letter(&self, message: &Message) -> Option<Letter> {
@@ -166,12 +208,14 @@ impl<'a> Letters<'a> {
                 message_id: id.clone(),
                 reason: format!("not a dead letter of Everlog: {error}"),
                 body: body.to_owned(),
+                cut: false,
             }),
             Some(queue) => DeadLetter {
                 queue: queue.clone(),
                 message_id: id.clone(),
                 reason: "received too often without being served".into(),
                 body: body.to_owned(),
+                cut: false,
             },
         };
         let sent = attribute(MessageSystemAttributeName::SentTimestamp);

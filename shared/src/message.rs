@@ -115,6 +115,9 @@ pub struct DeadLetter {
     pub reason: String,
     /// What it said.
     pub body: String,
+    /// Whether only the beginning of that fits: it can't be sent again then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
 }
 
 impl DeadLetter {
@@ -130,7 +133,7 @@ impl DeadLetter {
             let keep = self.body.len() / 2;
             let keep = (0..=keep).rev().find(|at| self.body.is_char_boundary(*at)).unwrap_or(0);
             self.body.truncate(keep);
-            self.body.push_str("… (cut)");
+            self.cut = true;
         }
     }
 }

@@ -6,6 +6,9 @@ use super::{Failure, Global, timeline};
 use crate::deployed::Deployed;
 use crate::letters::Letters;
 
+/// Exit code where letters could not be sent.
+const STAY: u8 = 6;
+
 #[derive(Debug, Args)]
 pub(crate) struct DeadLettersArgs {
     /// What could not be delivered from this queue, instead of what the
@@ -66,10 +69,19 @@ pub(super) async fn redrive(global: &Global, args: &RedriveArgs) -> Result<u8, F
     let deployed = deployed(global).await?;
     let letters = letters(&deployed, &args.which)?;
     let limit = args.which.limit as usize;
-    let sent = letters.redrive(limit, args.to.as_deref()).await.map_err(Failure::Stack)?;
-    match global.json {
-        true => println!("{}", serde_json::json!({ "redriven": sent })),
-        false => println!("{sent} sent again"),
+    let done = letters.redrive(limit, args.to.as_deref()).await.map_err(Failure::Stack)?;
+    if global.json {
+        let stay: Vec<_> = done
+            .stay
+            .iter()
+            .map(|(letter, why)| serde_json::json!({ "letter": letter, "why": why }))
+            .collect();
+        println!("{}", serde_json::json!({ "redriven": done.sent, "stay": stay }));
+    } else {
+        println!("{} sent again", done.sent);
+        for (letter, why) in &done.stay {
+            println!("stays: {} of {:?}: {why}", letter.letter.message_id, letter.letter.queue);
+        }
     }
-    Ok(0)
+    Ok(if done.stay.is_empty() { 0 } else { STAY })
 }

@@ -268,6 +268,7 @@ impl Fleet {
             message_id: message.id.clone(),
             reason: reason.to_owned(),
             body: message.body.clone(),
+            cut: false,
         };
         let (body, dedup) = (letter.into_body(), message.id.clone());
         let outgoing = Outgoing { body, group: "dead-letter".into(), dedup, delay_s: 0 };

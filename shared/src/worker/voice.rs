@@ -120,6 +120,7 @@ impl Worker {
             message_id: message_id.to_owned(),
             reason: reason.to_owned(),
             body: body.to_owned(),
+            cut: false,
         };
         let (body, dedup) = (letter.into_body(), message_id.to_owned());
         let letter = Outgoing { body, group: "dead-letter".into(), dedup, delay_s: 0 };
