@@ -14,8 +14,10 @@ mod create;
 
 use std::time::Duration;
 
+use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::provider_config::ProviderConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
-use aws_sdk_lambda::error::DisplayErrorContext;
+use aws_sdk_lambda::config::SharedCredentialsProvider;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use everlog::client::{self, Client};
 use everlog::config::{APPEND, ConfigError, Queues};
@@ -104,8 +106,18 @@ pub enum DeployedError {
 }
 
 impl DeployedError {
+    /// The same, with the profile that was used.
+    fn with(self, address: &Address) -> Self {
+        match (self, &address.profile) {
+            (Self::Unanswered { service, said }, Some(profile)) => {
+                Self::Unanswered { service, said: format!("{said} (with profile {profile})") }
+            }
+            (other, _) => other,
+        }
+    }
+
     fn unanswered(service: &'static str, error: &(impl std::error::Error + 'static)) -> Self {
-        Self::Unanswered { service, said: DisplayErrorContext(error).to_string() }
+        Self::Unanswered { service, said: everlog::said(error) }
     }
 }
 
@@ -121,7 +133,8 @@ impl Deployed {
         let region = aws.region().ok_or(DeployedError::NoRegion)?.to_string();
         let lambda = aws_sdk_lambda::Client::new(&aws);
         let sqs = aws_sdk_sqs::Client::new(&aws);
-        let (queues, functions) = match queues_of_function(&lambda, &address.table).await? {
+        let found = queues_of_function(&lambda, &address.table).await;
+        let (queues, functions) = match found.map_err(|error| error.with(address))? {
             Some(queues) => (queues, true),
             None => (queues_by_name(&sqs, &address.table).await?, false),
         };
@@ -210,14 +223,19 @@ impl Deployed {
 async fn sdk_config(address: &Address) -> SdkConfig {
     let tls = Provider::Rustls(CryptoMode::Ring);
     let https = aws_smithy_http_client::Builder::new().tls_provider(tls).build_https();
-    let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(https);
-    if let Some(profile) = &address.profile {
-        loader = loader.profile_name(profile);
-    }
+    let version = BehaviorVersion::v2026_01_12();
+    let mut loader = aws_config::defaults(version).http_client(https.clone());
     if let Some(url) = &address.endpoint_url {
         loader = loader.endpoint_url(url);
     }
-    loader.load().await
+    let Some(profile) = &address.profile else { return loader.load().await };
+    let aws = loader.profile_name(profile).load().await;
+    // As in the AWS CLI, a profile that is named outranks keys in the environment.
+    let config = ProviderConfig::without_region().with_http_client(https);
+    let config = config.with_region(aws.region().cloned());
+    let keys = ProfileFileCredentialsProvider::builder().configure(&config).profile_name(profile);
+    let keys = SharedCredentialsProvider::new(keys.build());
+    aws.into_builder().credentials_provider(keys).build()
 }
 
 /// The queues as the function `append` has them; `None` if it is not there.

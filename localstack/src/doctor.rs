@@ -11,12 +11,16 @@ mod queues;
 
 use std::error::Error;
 
-use aws_sdk_sts::error::DisplayErrorContext;
 use everlog::journal::{Journal, Weight};
 use everlog::limits;
 use serde::Serialize;
 
 use crate::deployed::Deployed;
+
+/// What puts right what the template says.
+const REDEPLOY: &str = "deploy infra/template.yaml";
+/// What brings back what was deleted beside it.
+const GONE: &str = "it was deleted: \"Known limits\" in infra/README.md says how it comes back";
 
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -73,7 +77,7 @@ impl Report {
 
     /// A service that did not answer, or said no.
     fn unanswered(&mut self, part: &str, error: &(impl Error + 'static)) {
-        let text = DisplayErrorContext(error).to_string();
+        let text = everlog::said(error);
         let text: String = text.chars().take(400).collect();
         self.fault(
             part,

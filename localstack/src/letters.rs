@@ -10,7 +10,6 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use everlog::command::parse;
 use everlog::config::DEAD_LETTER;
@@ -119,12 +118,13 @@ impl<'a> Letters<'a> {
     }
 
     /// Sends up to `limit` letters to the queue that they were in, or to `to`,
-    /// and removes them.
+    /// and removes them. Of several with the same content one is sent: the
+    /// others may be that one, come back.
     ///
     /// # Errors
     /// What SQS says, where it does not hand letters out.
     pub async fn redrive(&self, limit: usize, to: Option<&str>) -> Result<Redriven, String> {
-        let (mut done, mut seen) = (Redriven::default(), HashSet::new());
+        let (mut done, mut seen, mut gone) = (Redriven::default(), HashSet::new(), HashSet::new());
         loop {
             let left = limit - done.sent - done.stay.len();
             let letters = self.take(left.min(AT_ONCE), &mut seen).await?;
@@ -132,8 +132,18 @@ impl<'a> Letters<'a> {
                 break;
             }
             for letter in letters {
-                match self.send_on(&letter, to.unwrap_or(&letter.letter.queue)).await {
-                    Ok(()) => done.sent += 1,
+                let queue = to.unwrap_or(&letter.letter.queue);
+                // What is still hopeless is back before this ends.
+                let content = (queue.to_owned(), letter.letter.body.clone());
+                let sent = match gone.contains(&content) {
+                    true => Err("it came back, or is the same as one that was just sent".into()),
+                    false => self.send_on(&letter, queue).await,
+                };
+                match sent {
+                    Ok(()) => {
+                        done.sent += 1;
+                        gone.insert(content);
+                    }
                     Err(why) => done.stay.push((letter, why)),
                 }
             }
@@ -231,5 +241,5 @@ impl<'a> Letters<'a> {
 }
 
 fn said(error: &(impl std::error::Error + 'static)) -> String {
-    DisplayErrorContext(error).to_string()
+    everlog::said(error)
 }

@@ -12,9 +12,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName};
 use everlog::fleet::{Fleet, Function};
+use everlog::said;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -91,7 +91,7 @@ async fn poll(
             }
             Err(error) => {
                 pause_s = (2 * pause_s + 1).min(PAUSE_S_MAX);
-                tracing::warn!(error = %DisplayErrorContext(&error), url, "receive failed");
+                tracing::warn!(error = said(&error), url, "receive failed");
                 let told = stopped.wait_for(|stopped| *stopped);
                 drop(tokio::time::timeout(Duration::from_secs(pause_s), told).await);
             }
@@ -132,7 +132,7 @@ async fn deliver(
     }
     let deleted = deployed.sqs.delete_message_batch().queue_url(url).set_entries(Some(done));
     if let Err(error) = deleted.send().await {
-        tracing::warn!(error = %DisplayErrorContext(&error), url, "the batch comes again");
+        tracing::warn!(error = said(&error), url, "the batch comes again");
     }
 }
 

@@ -175,3 +175,25 @@ async fn a_letter_whose_removal_is_lost_is_sent_again_and_never_lost() {
     assert_eq!(scene.lies_in(APPEND).await.len(), 2, "the queue knows the repeat for what it is");
     assert_eq!(scene.lies_in(DEAD_LETTER).await.len(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_letter_that_comes_back_at_once_is_sent_once_and_stays() {
+    let scene = Scene::new(|direct| direct).await;
+    scene.give_up(APPEND, "hopeless", false).await;
+    let back = async {
+        loop {
+            let came = scene.lies_in(APPEND).await.len();
+            for _ in 0..came {
+                scene.give_up(APPEND, "hopeless", false).await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    };
+    let letters = scene.letters();
+    let done = tokio::select! {
+        done = letters.redrive(50, None) => done.expect("an answer"),
+        () = back => unreachable!("it goes on for ever"),
+    };
+    assert_eq!((done.sent, done.stay.len()), (1, 1), "{done:?}");
+    assert!(done.stay[0].1.starts_with("it came back"), "{done:?}");
+}

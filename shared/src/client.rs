@@ -145,7 +145,7 @@ mod lambda {
     use aws_sdk_lambda::config::retry::RetryConfig;
     use aws_sdk_lambda::config::timeout::TimeoutConfig;
     use aws_sdk_lambda::config::{BehaviorVersion, Builder};
-    use aws_sdk_lambda::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+    use aws_sdk_lambda::error::{ProvideErrorMetadata, SdkError};
     use aws_sdk_lambda::operation::invoke::InvokeError;
     use aws_sdk_lambda::primitives::Blob;
     use serde::Deserialize;
@@ -206,7 +206,7 @@ mod lambda {
     }
 
     fn fault(error: SdkError<InvokeError>) -> CallError {
-        let text = DisplayErrorContext(&error).to_string();
+        let text = crate::said(&error);
         let status = error.raw_response().map(|response| response.status().as_u16());
         match (&error, status) {
             (SdkError::ConstructionFailure(_), _) => CallError::Deployment(text),

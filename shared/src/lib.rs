@@ -23,6 +23,7 @@ pub mod payload;
 pub mod plan;
 pub mod query;
 pub mod relay;
+mod said;
 pub mod state;
 pub mod store;
 pub mod telemetry;
@@ -30,3 +31,4 @@ pub mod time;
 pub mod worker;
 
 pub use answer::Rejection;
+pub use said::said;

@@ -134,7 +134,7 @@ impl Relay {
                         .collect();
                 }
                 Err(error) => {
-                    let error = aws_sdk_sqs::error::DisplayErrorContext(&error).to_string();
+                    let error = crate::said(&error);
                     tracing::warn!(url, error, "batch not sent");
                 }
             }
@@ -162,7 +162,7 @@ impl Relay {
             .send()
             .await;
         if let Err(error) = sent {
-            let error = aws_sdk_sqs::error::DisplayErrorContext(&error).to_string();
+            let error = crate::said(&error);
             tracing::debug!(queue, error, "visibility not changed");
         }
     }

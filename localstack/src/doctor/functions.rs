@@ -7,10 +7,8 @@ use aws_sdk_lambda::types::{FunctionResponseType, LastUpdateStatus, RecursiveLoo
 use everlog::commit::SCHEMA_READ_MAX;
 use everlog::fleet::Function;
 
-use super::Report;
+use super::{GONE, REDEPLOY, Report};
 use crate::deployed::Deployed;
-
-const REDEPLOY: &str = "deploy infra/template.yaml";
 
 /// Examines the functions; returns the longest time-out, in seconds.
 pub(super) async fn examine(deployed: &Deployed, report: &mut Report) -> Option<i32> {
@@ -24,7 +22,7 @@ pub(super) async fn examine(deployed: &Deployed, report: &mut Report) -> Option<
             Err(error) => {
                 let service = error.as_service_error();
                 match service.is_some_and(|e| e.is_resource_not_found_exception()) {
-                    true => report.fault(&name, "is not there", REDEPLOY),
+                    true => report.fault(&name, "is not there", GONE),
                     false => report.unanswered(&name, &error),
                 }
                 continue;
@@ -116,7 +114,7 @@ async fn mapping(deployed: &Deployed, function: Function, name: &str, report: &m
         .find(|mapping| mapping.event_source_arn().and_then(|arn| arn.rsplit(':').next()) == queue);
     let Some(mapping) = mapping else {
         let what = format!("is not invoked by the queue {}", function.queue());
-        return report.fault(name, what, REDEPLOY);
+        return report.fault(name, what, GONE);
     };
     if !matches!(mapping.state(), Some("Enabled" | "Enabling" | "Updating" | "Creating")) {
         let what = format!("its mapping is {}", mapping.state().unwrap_or("in no state"));

@@ -104,7 +104,7 @@ impl Journal {
 fn sort<E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static>(
     error: &SdkError<E, HttpResponse>,
 ) -> Fault {
-    let said = || aws_sdk_dynamodb::error::DisplayErrorContext(error).to_string();
+    let said = || crate::said(error);
     let SdkError::ServiceError(service) = error else {
         return match error {
             SdkError::ConstructionFailure(_) => Fault::Refused(said()),

@@ -4,13 +4,13 @@
 //! create it, and looks for what must not be there. It reads, and writes
 //! nothing. It fails as reads do.
 
-use aws_sdk_dynamodb::error::DisplayErrorContext;
 use aws_sdk_dynamodb::types::{
     ContinuousBackupsDescription, KeySchemaElement, PointInTimeRecoveryStatus, Projection,
     TableDescription, TableStatus, TimeToLiveStatus,
 };
 
 use super::{Journal, JournalError, table_request};
+use crate::said;
 use crate::time::Tick;
 
 /// Minutes after which an alarm that nobody looked at says that nobody sweeps.
@@ -66,7 +66,7 @@ impl Journal {
                 return Ok(vec![TableFinding::fault(what, "deploy infra/template.yaml")]);
             }
             Err(error) => {
-                return Err(JournalError::Unavailable(DisplayErrorContext(error).to_string()));
+                return Err(JournalError::Unavailable(said(&error)));
             }
         };
         let mut found = self.compare(&table);
@@ -123,8 +123,7 @@ impl Journal {
 
     async fn expiry(&self) -> Result<Option<TableFinding>, JournalError> {
         let answer = self.db.describe_time_to_live().table_name(&self.table).send().await;
-        let answer =
-            answer.map_err(|e| JournalError::Unavailable(DisplayErrorContext(e).to_string()))?;
+        let answer = answer.map_err(|e| JournalError::Unavailable(said(&e)))?;
         let status = answer.time_to_live_description.and_then(|d| d.time_to_live_status);
         let on = matches!(status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling));
         let what = "items expire (TTL): a hole in a log is a place for a stale owner's put";
@@ -133,8 +132,7 @@ impl Journal {
 
     async fn recovery(&self) -> Result<Option<TableFinding>, JournalError> {
         let answer = self.db.describe_continuous_backups().table_name(&self.table).send().await;
-        let answer =
-            answer.map_err(|e| JournalError::Unavailable(DisplayErrorContext(e).to_string()))?;
+        let answer = answer.map_err(|e| JournalError::Unavailable(said(&e)))?;
         let backups = answer.continuous_backups_description;
         let recovery = backups
             .as_ref()

@@ -79,8 +79,6 @@ pub async fn create_table(db: &aws_sdk_dynamodb::Client, table: &str) -> Result<
         {
             Ok(())
         }
-        Err(error) => Err(JournalError::Unavailable(
-            aws_sdk_dynamodb::error::DisplayErrorContext(error).to_string(),
-        )),
+        Err(error) => Err(JournalError::Unavailable(crate::said(&error))),
     }
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use aws_sdk_sqs::config::retry::RetryConfig;
 use aws_sdk_sqs::config::timeout::TimeoutConfig;
 use aws_sdk_sqs::config::{BehaviorVersion, Builder};
-use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::Message;
 
+use crate::said;
 use crate::telemetry::TRACEPARENT;
 
 /// Seconds that a receive waits for messages: the longest that SQS takes.
@@ -90,7 +90,7 @@ impl TaskQueue {
         let receive = receive.wait_time_seconds(self.wait_s).visibility_timeout(self.hidden_s);
         match receive.send().await {
             Ok(answer) => Ok(answer.messages.unwrap_or_default()),
-            Err(error) => Err(DisplayErrorContext(&error).to_string()),
+            Err(error) => Err(said(&error)),
         }
     }
 
@@ -114,7 +114,7 @@ impl TaskQueue {
         let request = || {
             let change = self.sqs.change_message_visibility().queue_url(&self.url);
             let sent = change.receipt_handle(handle).visibility_timeout(seconds).send();
-            async { sent.await.map(drop).map_err(|e| DisplayErrorContext(&e).to_string()) }
+            async { sent.await.map(drop).map_err(|e| said(&e)) }
         };
         self.insist("visibility not changed", request).await;
     }
@@ -124,7 +124,7 @@ impl TaskQueue {
         let request = || {
             let delete = self.sqs.delete_message().queue_url(&self.url);
             let sent = delete.receipt_handle(handle).send();
-            async { sent.await.map(drop).map_err(|e| DisplayErrorContext(&e).to_string()) }
+            async { sent.await.map(drop).map_err(|e| said(&e)) }
         };
         self.insist("not deleted, it comes again", request).await;
     }
