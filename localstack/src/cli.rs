@@ -12,6 +12,7 @@ mod functions;
 mod history;
 mod inspect;
 mod letters;
+mod list;
 mod packages;
 mod run;
 mod session;
@@ -103,8 +104,8 @@ enum Sub {
     Run(run::RunArgs),
     /// Run the built-in example.
     Example(example::ExampleArgs),
-    /// List workflows, newest first.
-    List(inspect::ListArgs),
+    /// List workflows, the last started first.
+    List(list::ListArgs),
     /// Show a workflow: state, attempts, timeline.
     Show(inspect::ShowArgs),
     /// Print a workflow's history.
@@ -224,7 +225,7 @@ async fn dispatch(cli: Cli) -> Result<u8, Failure> {
         None => example::example(&global, &example::ExampleArgs::default()).await,
         Some(Sub::Run(args)) => run::run(&global, &args).await,
         Some(Sub::Example(args)) => example::example(&global, &args).await,
-        Some(Sub::List(args)) => inspect::list(&global, &args).await,
+        Some(Sub::List(args)) => list::list(&global, &args).await,
         Some(Sub::Show(args)) => inspect::show(&global, &args).await,
         Some(Sub::History(args)) => history::history(&global, &args).await,
         Some(Sub::Runs(args)) => history::runs(&global, &args).await,

@@ -41,7 +41,7 @@ pub use client::{Skew, configure};
 pub use faults::JournalError;
 pub use inspect::{TableFinding, Weight};
 pub use keys::LogKey;
-pub use lists::{Due, ListPage, Listed};
+pub use lists::{Due, DuePage, ListShard, Listed, ShardPage};
 pub use log::{Loaded, Put};
 pub use meter::{Meter, Purpose, Units};
 pub use packages::{PACKAGE_BYTES_MAX, Package, PackageError, PackageHash, VERSIONS_MAX};

@@ -1,6 +1,7 @@
 //! Reads: histories as people and engines see them.
 
 mod history;
+pub mod list;
 mod range;
 mod runs;
 mod view;

@@ -9,6 +9,7 @@ use everlog::command::{Command, Verb};
 use everlog::fleet::{Fleet, GiveBack};
 use everlog::id::{CommandId, WorkflowId};
 use everlog::journal::{Journal, Loaded, LogKey, keys};
+use everlog::query::list::{self, ListQuery, PAGE_MAX};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -140,10 +141,19 @@ impl Session {
     async fn look_at_all(&self) -> Result<(), Failure> {
         let fleet = self.fleet();
         let mut open = Vec::new();
-        for status in ["running", "paused", "cancelling"] {
-            let listed = fleet.journal().list(&self.global.namespace, status, usize::MAX).await;
-            let listed = listed.map_err(|e| Failure::stack(&e))?;
-            open.extend(listed.into_iter().map(|l| (l.namespace, l.workflow)));
+        let mut query = ListQuery {
+            namespace: self.global.namespace.clone(),
+            statuses: ["running", "paused", "cancelling"].map(str::to_owned).to_vec(),
+            limit: PAGE_MAX,
+            ..ListQuery::default()
+        };
+        loop {
+            let page = list::list(fleet.journal(), &query).await.map_err(|e| Failure::stack(&e))?;
+            open.extend(page.value.items.into_iter().map(|l| (l.namespace, l.workflow)));
+            query.after = page.value.next;
+            if query.after.is_none() {
+                break;
+            }
         }
         retry(|| fleet.wake_all(open.clone(), true)).await?;
         retry(|| fleet.sweep()).await.map(drop)

@@ -7,10 +7,10 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
 use super::faults::retried;
 use super::items::{
-    self, ALARM_AT, ALARM_INDEX, ALARM_SHARD, Item, LIST_AT, LIST_INDEX, LIST_KEY, PK, STARTED_AT,
-    STATUS, TYPE,
+    self, ALARM_AT, ALARM_INDEX, ALARM_SHARD, CLOSED_AT, Item, LIST_AT, LIST_INDEX, LIST_KEY, PK,
+    STARTED_AT, STATUS, TYPE,
 };
-use super::keys::{self, LIST_SHARDS};
+use super::keys;
 use super::{Journal, JournalError, Purpose};
 use crate::id::{Namespace, WorkflowId};
 use crate::time::{Tick, Timestamp};
@@ -26,8 +26,33 @@ pub struct Listed {
     pub status: String,
     /// Its type.
     pub workflow_type: String,
-    /// When it started.
+    /// When its last run started.
     pub started_at: Timestamp,
+    /// When it ended, if it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<Timestamp>,
+}
+
+/// A shard of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListShard {
+    /// Of this namespace.
+    pub namespace: Namespace,
+    /// Of this status.
+    pub status: String,
+    /// Which one, `0..`[`LIST_SHARDS`](super::keys::LIST_SHARDS).
+    pub shard: u16,
+}
+
+/// Some of a shard of a list.
+#[derive(Debug, Clone, Default)]
+pub struct ShardPage {
+    /// The workflows.
+    pub items: Vec<Listed>,
+    /// Where to read on, if there is more.
+    pub next: Option<Item>,
+    /// Read units that it cost.
+    pub units: f64,
 }
 
 /// A workflow that must be looked at, as of the index.
@@ -41,11 +66,11 @@ pub struct Due {
     pub alarm_at: Tick,
 }
 
-/// One page of an index.
+/// One page of the alarm index.
 #[derive(Debug, Clone)]
-pub struct ListPage<T> {
+pub struct DuePage {
     /// What it holds.
-    pub items: Vec<T>,
+    pub items: Vec<Due>,
     /// Where the next page begins, if there is one.
     pub next: Option<Item>,
 }
@@ -69,7 +94,7 @@ impl Journal {
         shard: u16,
         until: Tick,
         start: Option<Item>,
-    ) -> Result<ListPage<Due>, JournalError> {
+    ) -> Result<DuePage, JournalError> {
         let query = self
             .db
             .query()
@@ -80,7 +105,7 @@ impl Journal {
             .expression_attribute_values(":shard", items::number(u64::from(shard)))
             .expression_attribute_values(":until", items::number(until.0))
             .set_exclusive_start_key(start);
-        let (found, next) = self.query_index(query).await?;
+        let (found, next, _) = self.query_index(query).await?;
         let items = found.iter().filter_map(|item| match workflow_of(item) {
             Ok((namespace, workflow)) => {
                 let alarm_at = items::read_number(item, ALARM_AT).map_or(until, Tick);
@@ -91,70 +116,78 @@ impl Journal {
                 None
             }
         });
-        Ok(ListPage { items: items.collect(), next })
+        Ok(DuePage { items: items.collect(), next })
     }
 
-    /// All workflows of a namespace with that status, newest first, `limit` a
-    /// shard at most.
+    /// Some of a shard of a list that started within `range`, both ends
+    /// included. Half a read unit a started 4 KiB.
     ///
     /// # Errors
     /// As reads.
-    pub async fn list(
+    pub async fn list_shard(
         &self,
-        namespace: &Namespace,
-        status: &str,
-        limit: usize,
-    ) -> Result<Vec<Listed>, JournalError> {
-        let mut all = Vec::new();
-        for shard in 0..LIST_SHARDS {
-            let mut start = None;
-            let before = all.len();
-            loop {
-                let query = self
-                    .db
-                    .query()
-                    .index_name(LIST_INDEX)
-                    .scan_index_forward(false)
-                    .key_condition_expression("#list = :list")
-                    .expression_attribute_names("#list", LIST_KEY)
-                    .expression_attribute_values(
-                        ":list",
-                        items::text(keys::list_shard(namespace, status, shard)),
-                    )
-                    .set_exclusive_start_key(start);
-                let (found, next) = self.query_index(query).await?;
-                all.extend(found.iter().filter_map(listed));
-                start = next;
-                if start.is_none() || all.len() - before >= limit {
-                    break;
-                }
-            }
+        which: &ListShard,
+        range: (Timestamp, Timestamp),
+        descending: bool,
+        most: usize,
+        start: Option<Item>,
+    ) -> Result<ShardPage, JournalError> {
+        let ListShard { namespace, status, shard } = which;
+        // No id has a character behind `~`.
+        let (low, high) = (format!("{:014}#", range.0.0), format!("{:014}#~", range.1.0));
+        if low > high {
+            return Ok(ShardPage::default());
         }
-        all.sort_by(|a: &Listed, b| (b.started_at, &a.workflow).cmp(&(a.started_at, &b.workflow)));
-        all.truncate(limit);
-        Ok(all)
+        let query = self
+            .db
+            .query()
+            .index_name(LIST_INDEX)
+            .scan_index_forward(!descending)
+            .key_condition_expression("#list = :list AND #at BETWEEN :low AND :high")
+            .expression_attribute_names("#list", LIST_KEY)
+            .expression_attribute_names("#at", LIST_AT)
+            .expression_attribute_values(
+                ":list",
+                items::text(keys::list_shard(namespace, status, *shard)),
+            )
+            .expression_attribute_values(":low", items::text(low))
+            .expression_attribute_values(":high", items::text(high))
+            .set_limit(Some(i32::try_from(most).unwrap_or(i32::MAX)))
+            .set_exclusive_start_key(start);
+        let (found, next, units) = self.query_index(query).await?;
+        Ok(ShardPage { items: found.iter().filter_map(listed).collect(), next, units })
     }
 
     async fn query_index(
         &self,
         query: aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder,
-    ) -> Result<(Vec<Item>, Option<Item>), JournalError> {
+    ) -> Result<(Vec<Item>, Option<Item>, f64), JournalError> {
         let query =
             query.table_name(&self.table).return_consumed_capacity(ReturnConsumedCapacity::Total);
         let page = retried(async || query.clone().send().await.map_err(|e| self.fault(&e))).await?;
         self.meter.record(Purpose::List, page.consumed_capacity());
-        Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
+        let units = page.consumed_capacity().and_then(|c| c.capacity_units()).unwrap_or(0.0);
+        Ok((page.items.unwrap_or_default(), page.last_evaluated_key, units))
     }
 }
 
+/// A card as lists show it; a poisoned one is said and left out.
 fn listed(item: &Item) -> Option<Listed> {
+    let listed = read_listed(item);
+    if listed.is_none() {
+        tracing::error!(pk = items::read_text(item, PK), "a poisoned card is left out of a list");
+    }
+    listed
+}
+
+fn read_listed(item: &Item) -> Option<Listed> {
     let (namespace, workflow) = workflow_of(item).ok()?;
-    debug_assert!(item.contains_key(LIST_AT));
     Some(Listed {
         namespace,
         workflow,
         status: items::read_text(item, STATUS)?.to_owned(),
         workflow_type: items::read_text(item, TYPE)?.to_owned(),
         started_at: Timestamp(items::read_number(item, STARTED_AT)?),
+        closed_at: items::read_number(item, CLOSED_AT).map(Timestamp),
     })
 }

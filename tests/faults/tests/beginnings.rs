@@ -7,7 +7,10 @@ use std::time::Duration;
 use everlog::answer::{Rejection, Reply};
 use everlog::event::Event;
 use everlog::fleet::{Fleet, Function, Message};
+use everlog::journal::ListShard;
+use everlog::journal::keys::LIST_SHARDS;
 use everlog::message::Wake;
+use everlog::query::list::{self, ListQuery};
 use everlog_local::transport::{Handler, NoAnswer};
 use everlog_local::{mapping, stack};
 use everlog_testing::world::command;
@@ -31,8 +34,14 @@ async fn a_signal_that_comes_before_the_start_is_delivered_after_it() {
     assert_eq!(ask(&fleet, &go).await, Reply::Committed);
     assert_eq!(world.load("w").await.1.state.status(), "unborn");
     for status in ["running", "starting", "unborn"] {
-        let listed = fleet.journal().list(&Default::default(), status, 10).await.expect("a list");
-        assert!(listed.is_empty(), "what is not born is in no list: {status}");
+        let shard =
+            |shard| ListShard { namespace: Default::default(), status: status.into(), shard };
+        let all = (everlog::time::Timestamp(0), everlog::time::Timestamp(u64::MAX / 1_000_000));
+        for shard in (0..LIST_SHARDS).map(shard) {
+            let page = fleet.journal().list_shard(&shard, all, true, 10, None).await;
+            let listed = page.expect("a list").items;
+            assert!(listed.is_empty(), "what is not born is in no list: {status}");
+        }
     }
     let plan = json!({ "plan": { "tasks": [{ "id": "word", "signal": "go" }] } });
     assert_eq!(ask(&fleet, &command("c-start", "w", "start", plan)).await, Reply::Committed);
@@ -185,7 +194,12 @@ async fn ids_of_256_bytes_work_everywhere() {
     assert_eq!(ask(&fleet, &start).await, Reply::Committed);
     tokio::time::sleep(Duration::from_secs(5)).await;
     let namespace = everlog::id::Namespace::new(long('s')).expect("an id");
-    let listed = fleet.journal().list(&namespace, "completed", 10).await.expect("a list");
+    let query = ListQuery {
+        namespace: namespace.clone(),
+        statuses: vec!["completed".into()],
+        ..ListQuery::default()
+    };
+    let listed = list::list(fleet.journal(), &query).await.expect("a list").value.items;
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].workflow.as_str(), long('w'));
     let key = everlog::journal::LogKey::new(

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use everlog::journal::{Journal, LogKey, keys};
+use everlog::journal::{Journal, Listed, LogKey, keys};
+use everlog::query::list::{self, ListQuery};
 use everlog::time::Tick;
 
 use super::cards::look;
@@ -122,9 +123,19 @@ async fn a_card_without_an_alarm_is_in_no_alarm_index(bench: Bench) {
     assert_eq!(due(&journal, 50, 2).await, names(&[&a, &c]), "it is back");
 }
 
+async fn page_of(journal: &Journal, status: &str, limit: usize) -> Vec<Listed> {
+    let query = ListQuery {
+        namespace: key("w").namespace,
+        statuses: vec![status.into()],
+        limit,
+        ..ListQuery::default()
+    };
+    list::list(journal, &query).await.expect("an answer").value.items
+}
+
 async fn listed(journal: &Journal, status: &str, count: usize) -> Vec<String> {
     for _ in 0..50 {
-        let page = journal.list(&key("w").namespace, status, 100).await.expect("an answer");
+        let page = page_of(journal, status, 100).await;
         if page.len() == count {
             return page.iter().map(|listed| listed.workflow.to_string()).collect();
         }
@@ -144,7 +155,7 @@ async fn a_card_moves_from_list_to_list_with_its_status(bench: Bench) {
     }
     let newest_first: Vec<&LogKey> = all.iter().rev().collect();
     assert_eq!(listed(&journal, "running", 12).await, names(&newest_first));
-    let three = journal.list(&all[0].namespace, "running", 3).await.expect("an answer");
+    let three = page_of(&journal, "running", 3).await;
     let three: Vec<String> = three.iter().map(|l| l.workflow.to_string()).collect();
     assert_eq!(three, names(&newest_first[..3]));
     assert_eq!(journal.show(&all[4], &look("completed", 2), Some(0)).await, Ok(true));

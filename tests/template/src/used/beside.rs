@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use everlog::fleet::Function;
 use everlog::id::Namespace;
+use everlog::query::list::{self, ListQuery};
 use everlog_local::transport;
 use everlog_testing::world::command;
 use serde_json::json;
@@ -49,8 +50,9 @@ pub fn operator() -> BTreeSet<Grant> {
         rig.pass(5).await;
         let handler = notes.between("it", transport::direct(&rig.world.backend));
         let client = instance(&rig.world.backend, handler).await;
-        let listed = client.journal().list(&Namespace::default(), "running", 10).await;
-        assert_eq!(listed.expect("a list").len(), 1);
+        let query = ListQuery { statuses: vec!["running".into()], ..ListQuery::default() };
+        let listed = list::list(client.journal(), &query).await;
+        assert_eq!(listed.expect("a list").value.items.len(), 1);
         let client = everlog_testing::World { observer: client, ..rig.world };
         let (key, _) = client.load("w").await;
         everlog_testing::proof::commits(&client.observer, &key).await;

@@ -1,0 +1,404 @@
+//! Lists: conditions, orders, pages, counts, and what they cost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use everlog::fleet::Function;
+use everlog::id::{Incarnation, Namespace, WorkflowId, WorkflowType};
+use everlog::journal::{CardLook, Journal, JournalError, Listed, LogKey};
+use everlog::query::list::{
+    self, CARDS_MAX, Count, ListPage, ListQuery, PAGE_MAX, QueryError, STATUSES, Sort,
+};
+use everlog::time::{Tick, Timestamp};
+use everlog_local::transport::{Handler, NoAnswer};
+use everlog_testing::world::command;
+use everlog_testing::{Rng, World};
+use serde_json::json;
+
+const BEGAN: u64 = 1_796_000_000_000;
+
+struct Made {
+    namespace: &'static str,
+    id: String,
+    status: &'static str,
+    kind: &'static str,
+    started: u64,
+    ended: Option<u64>,
+}
+
+fn made(id: impl Into<String>, status: &'static str, started: u64) -> Made {
+    Made { namespace: "default", id: id.into(), status, kind: "order", started, ended: None }
+}
+
+/// A card as a workflow would leave it.
+async fn make(journal: &Journal, made: &Made) {
+    let namespace = Namespace::new(made.namespace).expect("an id");
+    let workflow = WorkflowId::new(made.id.as_str()).expect("an id");
+    let key = LogKey::new(namespace, workflow, Incarnation(7));
+    journal.open_card(&key, Tick(50)).await.expect("a card");
+    let look = CardLook {
+        status: made.status,
+        workflow_type: WorkflowType::new(made.kind).expect("an id"),
+        started_at: Timestamp(BEGAN + made.started),
+        closed_at: made.ended.map(|at| Timestamp(BEGAN + at)),
+        as_of: 1,
+    };
+    assert!(journal.show(&key, &look, None).await.expect("a card write"));
+}
+
+async fn ids(journal: &Journal, query: &ListQuery) -> Vec<String> {
+    names(&page(journal, query).await.items)
+}
+
+async fn page(journal: &Journal, query: &ListQuery) -> ListPage {
+    list::list(journal, query).await.expect("a list").value
+}
+
+fn names(items: &[Listed]) -> Vec<String> {
+    items.iter().map(|listed| listed.workflow.to_string()).collect()
+}
+
+/// All pages of a query, by its cursors.
+async fn all(journal: &Journal, query: &ListQuery) -> Vec<String> {
+    let (mut found, mut query) = (Vec::new(), query.clone());
+    loop {
+        let page = page(journal, &query).await;
+        assert!(page.items.len() <= query.limit);
+        found.extend(names(&page.items));
+        query.after = page.next;
+        if query.after.is_none() {
+            return found;
+        }
+    }
+}
+
+/// 60 workflows of all statuses, three types and few instants, so that there are ties.
+fn many() -> Vec<Made> {
+    let mut rng = Rng::new(5);
+    (0..60)
+        .map(|n| {
+            let status = *rng.pick_of(&STATUSES);
+            let ended = (!["running", "paused", "cancelling"].contains(&status))
+                .then(|| 100 + rng.below(5));
+            let kind = *rng.pick_of(&["order", "poll", "zip"]);
+            let id = format!("w-{:02}", (n * 37) % 60);
+            Made { kind, ended, ..made(id, status, rng.below(12)) }
+        })
+        .collect()
+}
+
+trait Pick {
+    fn pick_of<'a, T>(&mut self, items: &'a [T]) -> &'a T;
+}
+
+impl Pick for Rng {
+    fn pick_of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[usize::try_from(self.below(items.len() as u64)).expect("small")]
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_sort_in_both_directions_has_its_ties_by_id_ascending_on_one_page_and_on_many() {
+    let world = World::new().await;
+    let journal = world.observer.journal();
+    let all_made = many();
+    for made in &all_made {
+        make(journal, made).await;
+    }
+    for sort in [Sort::Started, Sort::Ended, Sort::Type, Sort::Status, Sort::Id] {
+        for descending in [false, true] {
+            let key = |made: &Made| match sort {
+                Sort::Started => format!("{:014}", made.started),
+                Sort::Ended => made.ended.map(|at| format!("{at:014}")).unwrap_or_default(),
+                Sort::Type => made.kind.to_owned(),
+                Sort::Status => made.status.to_owned(),
+                Sort::Id => made.id.clone(),
+            };
+            let mut wanted: Vec<&Made> = all_made.iter().collect();
+            wanted.sort_by(|a, b| {
+                let keys = key(a).cmp(&key(b));
+                let keys = if descending { keys.reverse() } else { keys };
+                keys.then_with(|| a.id.cmp(&b.id))
+            });
+            let wanted: Vec<String> = wanted.iter().map(|made| made.id.clone()).collect();
+            for limit in [1_000, 7, 1] {
+                let query = ListQuery { sort, descending, limit, ..ListQuery::default() };
+                assert_eq!(all(journal, &query).await, wanted, "{sort:?} {descending} {limit}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_conditions_hold_together_and_before_the_limit() {
+    let world = World::new().await;
+    let journal = world.observer.journal();
+    let all_made = many();
+    for made in &all_made {
+        make(journal, made).await;
+    }
+    let mut rng = Rng::new(6);
+    for _ in 0..200 {
+        let query = ListQuery {
+            statuses: match rng.below(3) {
+                0 => Vec::new(),
+                n => (0..n).map(|_| (*rng.pick_of(&STATUSES)).to_owned()).collect(),
+            },
+            workflow_type: rng.percent(50).then(|| WorkflowType::new("poll").expect("an id")),
+            started_from: rng.percent(50).then(|| Timestamp(BEGAN + rng.below(12))),
+            started_to: rng.percent(50).then(|| Timestamp(BEGAN + rng.below(12))),
+            id_prefix: rng.percent(50).then(|| format!("w-{}", rng.below(6))),
+            sort: if rng.percent(50) { Sort::Started } else { Sort::Id },
+            limit: usize::try_from(1 + rng.below(20)).expect("small"),
+            ..ListQuery::default()
+        };
+        let keeps = |made: &&Made| {
+            let started = Timestamp(BEGAN + made.started);
+            (query.statuses.is_empty() || query.statuses.iter().any(|s| s == made.status))
+                && query.workflow_type.as_ref().is_none_or(|t| t.as_str() == made.kind)
+                && query.started_from.is_none_or(|from| started >= from)
+                && query.started_to.is_none_or(|to| started <= to)
+                && query.id_prefix.as_ref().is_none_or(|prefix| made.id.starts_with(prefix))
+        };
+        let mut wanted: Vec<String> =
+            all_made.iter().filter(keeps).map(|made| made.id.clone()).collect();
+        let mut found = all(journal, &query).await;
+        wanted.sort();
+        found.sort();
+        assert_eq!(found, wanted, "{query:?}");
+        let count = list::count(journal, &query).await.expect("a count").value;
+        assert_eq!(count, Count::Exactly(wanted.len()), "whatever the limit says");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_are_stable_while_workflows_are_added() {
+    for descending in [false, true] {
+        let world = World::new().await;
+        let journal = world.observer.journal();
+        for n in 0..40 {
+            make(journal, &made(format!("w-{n:02}"), "running", n / 4)).await;
+        }
+        let mut query = ListQuery { limit: 6, descending, ..ListQuery::default() };
+        let (mut found, mut added) = (Vec::new(), 0);
+        loop {
+            let page = page(journal, &query).await;
+            found.extend(names(&page.items));
+            query.after = page.next;
+            if query.after.is_none() {
+                break;
+            }
+            // Before, at and behind the place of the cursor.
+            for started in 0..10 {
+                added += 1;
+                make(journal, &made(format!("x-{added:03}"), "running", started)).await;
+            }
+        }
+        let mut old: Vec<&String> = found.iter().filter(|id| id.starts_with("w-")).collect();
+        let count = old.len();
+        old.sort();
+        old.dedup();
+        assert_eq!((count, old.len()), (40, 40), "each once, descending: {descending}");
+        let mut unique = found.clone();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), found.len(), "no new one twice either");
+    }
+}
+
+fn invalid<T: std::fmt::Debug>(answer: Result<T, QueryError>) -> (String, String) {
+    match answer {
+        Err(QueryError::InvalidQuery(invalid)) => (invalid.field, invalid.value),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_of_another_query_garbage_and_a_limit_of_0_are_invalid_queries() {
+    let world = World::new().await;
+    let journal = world.observer.journal();
+    for n in 0..5 {
+        make(journal, &made(format!("w-{n}"), "running", n)).await;
+    }
+    let query = ListQuery { limit: 2, ..ListQuery::default() };
+    let next = page(journal, &query).await.next;
+    assert!(next.is_some());
+    let larger = ListQuery { limit: 3, after: next.clone(), ..query.clone() };
+    assert_eq!(ids(journal, &larger).await, ["w-2", "w-1", "w-0"], "only the limit may differ");
+    let others = [
+        ListQuery { namespace: Namespace::new("other").expect("an id"), ..query.clone() },
+        ListQuery { statuses: vec!["running".into()], ..query.clone() },
+        ListQuery { workflow_type: Some(WorkflowType::new("t").expect("an id")), ..query.clone() },
+        ListQuery { started_from: Some(Timestamp(1)), ..query.clone() },
+        ListQuery { started_to: Some(Timestamp(1)), ..query.clone() },
+        ListQuery { id_prefix: Some("w".into()), ..query.clone() },
+        ListQuery { sort: Sort::Id, ..query.clone() },
+        ListQuery { descending: false, ..query.clone() },
+    ];
+    for other in others {
+        let other = ListQuery { after: next.clone(), ..other };
+        let (field, value) = invalid(list::list(journal, &other).await);
+        assert_eq!((field.as_str(), value.as_str()), ("after", "one of another query"));
+    }
+    let cursor = next.expect("a cursor");
+    let (hash, _) = cursor.split_once('~').expect("parts");
+    let garbage = [
+        "".to_owned(),
+        "garbage".into(),
+        "~~".into(),
+        format!("{hash}~x~w-1"),
+        format!("{hash}~00000000000001~"),
+        format!("{hash}~00000000000001~a#b"),
+        format!("{cursor}~more"),
+    ];
+    for text in garbage {
+        let query = ListQuery { after: Some(text.clone()), ..query.clone() };
+        let (field, _) = invalid(list::list(journal, &query).await);
+        assert_eq!(field, "after", "{text}");
+    }
+    for limit in [0, PAGE_MAX + 1] {
+        let (field, value) =
+            invalid(list::list(journal, &ListQuery { limit, ..query.clone() }).await);
+        assert_eq!((field, value), ("limit".into(), limit.to_string()));
+    }
+    let unknown = ListQuery { statuses: vec!["starting".into()], ..query.clone() };
+    assert_eq!(invalid(list::count(journal, &unknown).await).0, "statuses");
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_never_leak_into_each_other() {
+    let world = World::new().await;
+    let journal = world.observer.journal();
+    // Each a prefix of another, and of what the index makes of it.
+    let namespaces = ["a", "a-b", "a/running", "a:0", "default"];
+    for namespace in namespaces {
+        for status in ["running", "paused"] {
+            let id = format!("{}-{status}", namespace.replace(['/', ':'], "."));
+            make(journal, &Made { namespace, ..made(id, status, 1) }).await;
+        }
+    }
+    for namespace in namespaces {
+        for (sort, statuses) in [
+            (Sort::Started, vec![]),
+            (Sort::Id, vec![]),
+            (Sort::Started, vec!["running".to_owned()]),
+        ] {
+            let query = ListQuery {
+                namespace: Namespace::new(namespace).expect("an id"),
+                statuses: statuses.clone(),
+                sort,
+                ..ListQuery::default()
+            };
+            let items = page(journal, &query).await.items;
+            assert_eq!(items.len(), if statuses.is_empty() { 2 } else { 1 }, "{namespace}");
+            assert!(items.iter().all(|listed| listed.namespace.as_str() == namespace));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_by_start_costs_the_same_however_many_there_are() {
+    let mut units = Vec::new();
+    for count in [100, 1_000, 4_000] {
+        let world = World::new().await;
+        let journal = world.observer.journal();
+        for n in 0..count {
+            make(journal, &made(format!("w-{n:05}"), "running", n)).await;
+        }
+        let query = ListQuery { statuses: vec!["running".into()], ..ListQuery::default() };
+        let first = list::list(journal, &query).await.expect("a list");
+        assert_eq!(first.value.items.len(), 50);
+        assert_eq!(first.value.items[0].workflow.as_str(), format!("w-{:05}", count - 1));
+        let middle = ListQuery {
+            started_to: Some(Timestamp(BEGAN + count / 2)),
+            limit: 40,
+            ..query.clone()
+        };
+        let middle = list::list(journal, &middle).await.expect("a list");
+        assert_eq!(middle.value.items.len(), 40);
+        units.push((first.units, middle.units));
+    }
+    println!("units of a page of 50, first and middle, of 100, 1,000, 4,000: {units:?}");
+    for (first, middle) in &units {
+        assert!(*first <= 1.2 * units[0].0 && *middle <= 1.2 * units[0].1, "{units:?}");
+        assert!(*first <= 6.0, "some 4 units: {units:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_that_reads_more_than_10_000_cards_is_too_broad_and_its_count_at_least() {
+    let world = World::new().await;
+    let journal = world.observer.journal();
+    let broad = u64::try_from(CARDS_MAX).expect("small") + 1_200;
+    for n in 0..broad {
+        make(journal, &made(format!("w-{n:05}"), "running", n)).await;
+    }
+    let by_id = ListQuery { sort: Sort::Id, ..ListQuery::default() };
+    let answer = list::list(journal, &by_id).await;
+    assert!(matches!(answer, Err(QueryError::TooBroad { read }) if read > CARDS_MAX), "{answer:?}");
+    let rare = ListQuery { id_prefix: Some("none".into()), ..ListQuery::default() };
+    let answer = list::list(journal, &rare).await;
+    assert!(matches!(answer, Err(QueryError::TooBroad { .. })), "{answer:?}");
+    let count = list::count(journal, &ListQuery::default()).await.expect("a count");
+    assert!(matches!(count.value, Count::AtLeast(found) if found > CARDS_MAX), "{count:?}");
+    assert!(count.units < 250.0, "{count:?}");
+    let narrow = ListQuery { started_to: Some(Timestamp(BEGAN + 99)), ..by_id };
+    assert_eq!(page(journal, &narrow).await.items.len(), 50, "a condition on the start helps");
+    let first = page(journal, &ListQuery::default()).await;
+    assert_eq!(first.items.len(), 50, "sorted by start nothing is too broad");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_exact_variant_says_how_each_stands_now_and_leaves_out_what_is_not_meant() {
+    let world = World::new().await;
+    // Card writes that show a close never arrive.
+    let inner = world.direct();
+    let hiding: Handler = Arc::new(move |call| {
+        let body = String::from_utf8_lossy(&call.body).into_owned();
+        let hidden = call.target.ends_with("UpdateItem") && body.contains("completed");
+        if hidden {
+            return Box::pin(async { Err(NoAnswer) });
+        }
+        inner(call)
+    });
+    let fleet = world.instance(hiding).await;
+    for workflow in ["stays", "ends"] {
+        let start = command(&format!("s-{workflow}"), workflow, "start", json!({}));
+        fleet.direct(Function::Append, &start.to_string()).await.expect("an answer");
+    }
+    let close = json!({ "expected_seq": 1, "close": { "ending": "completed" } });
+    let close = command("c", "ends", "append", close).to_string();
+    // Its card is not shown, so it is given back; the commit is in the log.
+    let _ = fleet.direct(Function::Append, &close).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let journal = world.observer.journal();
+    let running = ListQuery { statuses: vec!["running".into()], ..ListQuery::default() };
+    let listed = page(journal, &running).await;
+    let mut shown = names(&listed.items);
+    shown.sort();
+    assert_eq!(shown, ["ends", "stays"], "as of the index");
+    let exact = list::exactly(journal, &running, &listed).await.expect("folded");
+    assert_eq!(names(&exact), ["stays"]);
+    let any = list::exactly(journal, &ListQuery::default(), &listed).await.expect("folded");
+    let ended = any.iter().find(|listed| listed.workflow.as_str() == "ends").expect("it is there");
+    assert_eq!(ended.status, "completed");
+    assert!(ended.closed_at.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_is_an_error_and_never_an_empty_list() {
+    let world = World::new().await;
+    let journal = world.observer.journal();
+    make(journal, &made("w", "running", 1)).await;
+    let dead: Handler = Arc::new(|_| Box::pin(async { Err(NoAnswer) }));
+    let inner = world.direct();
+    let failing: Handler =
+        Arc::new(
+            move |call| {
+                if call.target.ends_with(".Query") { dead(call) } else { inner(call) }
+            },
+        );
+    let fleet = world.instance(failing).await;
+    let answer = list::list(fleet.journal(), &ListQuery::default()).await;
+    assert!(matches!(answer, Err(QueryError::Journal(JournalError::Unavailable(_)))), "{answer:?}");
+}
