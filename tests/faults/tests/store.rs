@@ -227,3 +227,24 @@ async fn an_append_by_the_library_costs_one_write_unit_and_no_read() {
         .collect();
     assert_eq!(spent, [(Purpose::Commit, 10.0)]);
 }
+
+/// The method that a reader lacks, resolved as the compiler would: a trait's
+/// blanket method is taken only where the type has none of its own.
+#[test]
+fn a_reader_has_no_way_to_write() {
+    trait NoneOfItsOwn {
+        fn append(&self) -> bool {
+            true
+        }
+        fn record(&self) -> bool {
+            true
+        }
+    }
+    impl NoneOfItsOwn for Reader {}
+    fn lacks(reader: &Reader) -> bool {
+        // Neither would compile if `Reader` had a method of that name: it would
+        // be found first, and takes arguments.
+        reader.append() && reader.record()
+    }
+    let _: fn(&Reader) -> bool = lacks;
+}

@@ -8,6 +8,7 @@
 //! out of order ([`network`]). [`proof`] reads the table and says whether what
 //! stands there is right.
 
+pub mod cards;
 pub mod cuts;
 pub mod network;
 pub mod plans;

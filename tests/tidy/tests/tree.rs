@@ -62,15 +62,7 @@ fn attribute_names_of_the_table_stand_in_one_file() {
 #[test]
 fn every_test_that_the_architecture_names_exists() {
     let text = std::fs::read_to_string(root().join("docs/ARCHITECTURE.md")).expect("the file");
-    let all: BTreeSet<String> = sources(".rs")
-        .iter()
-        .flat_map(|(_, text)| text.lines().map(str::to_owned).collect::<Vec<_>>())
-        .filter_map(|line| {
-            let (_, rest) = line.split_once("fn ")?;
-            let name = rest.split(['(', '<']).next()?;
-            Some(name.trim().to_owned())
-        })
-        .collect();
+    let all = tests();
     let mut named = 0;
     for line in text.lines().filter(|line| line.to_lowercase().contains("test")) {
         for quoted in line.split('`').skip(1).step_by(2) {
@@ -82,4 +74,36 @@ fn every_test_that_the_architecture_names_exists() {
         }
     }
     assert!(named >= 10, "only {named} tests are named");
+}
+
+/// Names of all functions of the tree, tests among them.
+fn tests() -> BTreeSet<String> {
+    let name = |line: &str| {
+        let (_, rest) = line.split_once("fn ")?;
+        Some(rest.split(['(', '<']).next()?.trim().to_owned())
+    };
+    sources(".rs").iter().flat_map(|(_, text)| text.lines().filter_map(name)).collect()
+}
+
+#[test]
+fn every_sentence_of_the_event_store_has_a_test_or_is_counted_as_open() {
+    let text = std::fs::read_to_string(root().join("docs/event-store.md")).expect("the file");
+    let all = tests();
+    let (mut open, mut held) = (0, 0);
+    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| sent"));
+    for row in rows {
+        let held_by = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap_or_default();
+        if held_by == "open" {
+            open += 1;
+            continue;
+        }
+        held += 1;
+        let names: Vec<&str> = held_by.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "no test holds: {row}");
+        for name in names {
+            assert!(all.contains(name), "docs/event-store.md names {name}, which is not there");
+        }
+    }
+    assert!(held > 40, "only {held} sentences have a test");
+    assert!(text.contains(&format!("**{open} sentences are open**")), "{open} are open");
 }

@@ -1,0 +1,50 @@
+//! Cards as workflows would leave them, without the workflows.
+
+use everlog::id::{Incarnation, Namespace, WorkflowId, WorkflowType};
+use everlog::journal::{CardLook, Journal, LogKey};
+use everlog::time::{Tick, Timestamp};
+
+/// When the first of them started, milliseconds since 1970.
+pub const BEGAN: u64 = 1_796_000_000_000;
+
+/// What a card shows.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The namespace.
+    pub namespace: &'static str,
+    /// The workflow.
+    pub id: String,
+    /// Its status.
+    pub status: &'static str,
+    /// Its type.
+    pub kind: &'static str,
+    /// When it started, in milliseconds after [`BEGAN`].
+    pub started: u64,
+    /// When it ended, likewise.
+    pub ended: Option<u64>,
+}
+
+/// One of type `order` in namespace `default`.
+#[must_use]
+pub fn made(id: impl Into<String>, status: &'static str, started: u64) -> Made {
+    Made { namespace: "default", id: id.into(), status, kind: "order", started, ended: None }
+}
+
+/// Makes its card.
+///
+/// # Panics
+/// If it can't be written.
+pub async fn make(journal: &Journal, made: &Made) {
+    let namespace = Namespace::new(made.namespace).expect("an id");
+    let workflow = WorkflowId::new(made.id.as_str()).expect("an id");
+    let key = LogKey::new(namespace, workflow, Incarnation(7));
+    journal.open_card(&key, Tick(50)).await.expect("a card");
+    let look = CardLook {
+        status: made.status,
+        workflow_type: WorkflowType::new(made.kind).expect("an id"),
+        started_at: Timestamp(BEGAN + made.started),
+        closed_at: made.ended.map(|at| Timestamp(BEGAN + at)),
+        as_of: 1,
+    };
+    assert!(journal.show(&key, &look, None).await.expect("a card write"));
+}
