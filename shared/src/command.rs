@@ -16,8 +16,8 @@ pub use parse::{Unreadable, parse};
 
 use crate::event::{Ending, Owner, Timeouts};
 use crate::id::{
-    CommandId, Incarnation, Kind, Namespace, NodeId, QueueName, SignalName, TimerId, WorkflowId,
-    WorkflowType,
+    CommandId, Incarnation, Kind, Namespace, NodeId, PackageHash, QueueName, SignalName, TimerId,
+    WorkflowId, WorkflowType,
 };
 use crate::payload::Payload;
 use crate::plan::{PlanSpec, StoredPlan};
@@ -146,6 +146,9 @@ pub struct Start {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub attempts_max: Option<u64>,
+    /// The package whose code it runs: its dispatches say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package: Option<PackageHash>,
 }
 
 /// Events of the user's engine, and what they cause, together or not at all.
@@ -249,6 +252,9 @@ pub struct ContinueAsNew {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub attempts_max: Option<u64>,
+    /// The package whose code it runs: its dispatches say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package: Option<PackageHash>,
 }
 
 /// Take authority. Never replaces an owner.

@@ -12,7 +12,7 @@
 
 use minicbor::{Decode, Encode};
 
-use crate::id::{Kind, NodeId, OwnerId, QueueName, SignalName, TimerId, WorkflowType};
+use crate::id::{Kind, NodeId, OwnerId, PackageHash, QueueName, SignalName, TimerId, WorkflowType};
 use crate::payload::Payload;
 use crate::plan::PlanRef;
 use crate::time::Timestamp;
@@ -239,6 +239,9 @@ pub struct Started {
     /// Where the run before it began, if it continues one.
     #[n(8)]
     pub previous: Option<RunStart>,
+    /// The package that it is pinned to.
+    #[n(9)]
+    pub package: Option<PackageHash>,
 }
 
 /// Where in the log a run began.

@@ -11,6 +11,8 @@
 //!
 //! Nothing here does I/O. Where ids become keys of the table: `journal::keys`.
 
+mod package;
+
 use std::fmt;
 
 use minicbor::{Decode, Encode};
@@ -19,6 +21,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
 use crate::limits;
+
+pub use package::PackageHash;
 
 /// What a text id must look like, in the words of an error message.
 pub const TEXT_ID_RULE: &str = "1 to 256 bytes of [A-Za-z0-9._:/@-]";

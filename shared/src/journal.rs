@@ -44,7 +44,7 @@ pub use keys::LogKey;
 pub use lists::{Due, DuePage, ListShard, Listed, ShardPage};
 pub use log::{Loaded, Put};
 pub use meter::{Meter, Purpose, Units};
-pub use packages::{PACKAGE_BYTES_MAX, Package, PackageError, PackageHash, VERSIONS_MAX};
+pub use packages::{PACKAGE_BYTES_MAX, Package, PackageError, VERSIONS_MAX};
 pub use table::{create_table, table_request};
 
 use crate::commit::SCHEMA_READ_MAX;

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::AttemptId;
 use crate::event::Timeouts;
-use crate::id::{CommandId, DispatchKey, Incarnation, Kind, Namespace, NodeId, WorkflowId};
+use crate::id::{
+    CommandId, DispatchKey, Incarnation, Kind, Namespace, NodeId, PackageHash, WorkflowId,
+};
 use crate::payload::Payload;
 
 /// Bytes of a dead letter; SQS takes 1 MiB.
@@ -37,6 +39,9 @@ pub struct Dispatch {
     /// What kind of work.
     #[serde(rename = "type")]
     pub kind: Kind,
+    /// The package that its run is pinned to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<PackageHash>,
     /// The command to run, for workers that run commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,

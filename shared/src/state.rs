@@ -33,7 +33,9 @@ pub use memory::Memory;
 pub use nodes::{Nodes, Phase};
 
 use crate::event::{Ending, Owner, RunStart, Target, Timeouts, TimerKey};
-use crate::id::{CommandHash, DispatchKey, Incarnation, NodeId, SignalName, WorkflowType};
+use crate::id::{
+    CommandHash, DispatchKey, Incarnation, NodeId, PackageHash, SignalName, WorkflowType,
+};
 use crate::plan::{Plan, PlanRef};
 use crate::time::{Tick, Timestamp};
 
@@ -103,6 +105,9 @@ pub struct Run {
     /// Where the run before it began.
     #[n(10)]
     pub previous: Option<RunStart>,
+    /// The package that it is pinned to.
+    #[n(11)]
+    pub package: Option<PackageHash>,
 }
 
 impl Run {

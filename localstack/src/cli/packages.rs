@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use everlog::id::WorkflowType;
-use everlog::journal::{Package, PackageError, PackageHash};
+use everlog::id::{PackageHash, WorkflowType};
+use everlog::journal::{Package, PackageError};
 use serde_json::json;
 
 use super::session::Session;

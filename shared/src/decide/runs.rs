@@ -42,6 +42,7 @@ fn following(run: &Run, next: &ContinueAsNew) -> Started {
         // A start that comes again is known by the command of the first run.
         command: run.command,
         previous: Some(run.start()),
+        package: next.package.or(run.package),
     }
 }
 

@@ -55,6 +55,7 @@ fn started(context: &Context, hash: CommandHash, start: &Start) -> Result<Starte
         attempts_max: start.attempts_max.or(plan.and_then(|p| p.attempts_max)).unwrap_or(default),
         command: hash,
         previous: None,
+        package: start.package,
     })
 }
 

@@ -18,7 +18,6 @@
 //! names the package that its run is pinned to.
 
 mod chunks;
-mod hash;
 
 use std::collections::HashMap;
 
@@ -27,12 +26,10 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValue};
 
-pub use hash::PackageHash;
-
 use super::faults::{Fault, retried};
 use super::items::{self, BYTES, CHUNKS, DEPLOYED_AT, Item, PK, ROUTE, ROUTED_AT, SK, UPLOAD};
 use super::{Journal, JournalError, Purpose};
-use crate::id::WorkflowType;
+use crate::id::{PackageHash, WorkflowType};
 use crate::time::Timestamp;
 
 /// Bytes of an archive: 50 MB.

@@ -109,6 +109,7 @@ fn describe(event: &Event, plan: Option<&Plan>) -> (&'static str, Map<String, Va
                 ("type", json!(started.workflow_type)),
                 ("run", json!(started.run)),
                 ("previous_start_seq", json!(started.previous.map(|run| run.seq))),
+                ("package", json!(started.package)),
                 ("planned", json!(started.plan.is_some())),
                 ("input", payload(started.input.as_ref())),
                 ("deadline", json!(started.deadline)),

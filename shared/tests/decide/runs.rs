@@ -2,7 +2,7 @@
 
 use everlog::Rejection;
 use everlog::event::{Ending, Event, RunStart, TimerKey};
-use everlog::id::{DispatchKey, Incarnation, TimerId};
+use everlog::id::{DispatchKey, Incarnation, PackageHash, TimerId};
 use everlog::state::{Life, State};
 use serde_json::{Value, json};
 
@@ -117,6 +117,19 @@ fn the_next_run_is_as_the_one_before_but_for_what_is_said() {
     let run = log.state.run.clone().unwrap();
     assert_eq!((run.workflow_type.as_str(), run.concurrency), ("poll-2", Some(4)));
     assert_eq!((run.attempts_max, run.deadline), (10, Some(T0.plus_ms(2 * HOUR))));
+}
+
+#[test]
+fn a_run_stays_pinned_to_its_package_until_the_next_one_names_another() {
+    let mut log = Log::new();
+    let (one, two) = (PackageHash([1; 32]), PackageHash([2; 32]));
+    log.tell(json!({ "start": { "package": one } })).committed();
+    let package = |log: &Log| log.state.run.as_ref().unwrap().package;
+    assert_eq!(package(&log), Some(one));
+    continued(&mut log, json!({}));
+    assert_eq!(package(&log), Some(one));
+    continued(&mut log, json!({ "package": two }));
+    assert_eq!(package(&log), Some(two));
 }
 
 #[test]

@@ -11,18 +11,18 @@ use std::path::PathBuf;
 
 use everlog::commit::{Alarm, Commit, SCHEMA_READ_MAX, decode, encode};
 use everlog::event::{Event, Note, Outcome, RunStart};
-use everlog::id::CommandHash;
+use everlog::id::{CommandHash, PackageHash};
 use everlog::plan::{Plan, compile};
 use everlog::state::{Life, Stage, State};
 use everlog::time::Tick;
 
 use crate::support::{HOUR, T0, spec};
-use written::{driven, everything, id, of_runs, plan_spec, planned, reopened};
+use written::{driven, everything, id, of_packages, of_runs, pinned, plan_spec, planned, reopened};
 
 const SCHEMA: u16 = 1;
 
 /// Each file has what was new when it was written.
-const FILES: [&str; 2] = ["schema-1.hex", "schema-1-runs.hex"];
+const FILES: [&str; 3] = ["schema-1.hex", "schema-1-runs.hex", "schema-1-packages.hex"];
 
 fn path(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file)
@@ -37,10 +37,12 @@ fn every_encoding_of_schema_1_decodes_and_encodes_to_the_same_bytes() {
     let names: Vec<&str> = golden.keys().map(String::as_str).collect();
     let wanted = [
         "commit",
+        "commit of packages",
         "commit of runs",
         "commit without alarm",
         "plan",
         "state driven",
+        "state of a pinned run",
         "state of a reopened run",
         "state planned",
     ];
@@ -64,6 +66,8 @@ fn the_golden_commits_say_what_was_written() {
     assert_eq!(commit, everything(Some(Alarm::Never)));
     let commit: Commit = decode(&golden["commit of runs"], SCHEMA_READ_MAX).unwrap();
     assert_eq!(commit, of_runs());
+    let commit: Commit = decode(&golden["commit of packages"], SCHEMA_READ_MAX).unwrap();
+    assert_eq!(commit, of_packages());
 }
 
 #[test]
@@ -116,6 +120,9 @@ fn the_golden_states_hold_what_was_folded() {
     assert_eq!((run.number, run.previous), (2, Some(RunStart { commit: 1, seq: 1 })));
     assert_eq!((reopened.status(), reopened.settled.len()), ("cancelling", 1));
     assert_eq!(reopened.held.as_ref().unwrap().len(), 1);
+
+    let pinned: State = decode(&golden["state of a pinned run"], SCHEMA_READ_MAX).unwrap();
+    assert_eq!(pinned.run.as_ref().unwrap().package, Some(PackageHash([7; 32])));
 }
 
 #[test]
@@ -225,7 +232,11 @@ fn bless() {
         ("commit of runs", encode(SCHEMA, &of_runs())),
         ("state of a reopened run", encode(SCHEMA, &reopened())),
     ];
-    for (file, sections) in FILES.into_iter().zip([first, runs]) {
+    let packages = vec![
+        ("commit of packages", encode(SCHEMA, &of_packages())),
+        ("state of a pinned run", encode(SCHEMA, &pinned())),
+    ];
+    for (file, sections) in FILES.into_iter().zip([first, runs, packages]) {
         if path(file).exists() {
             continue;
         }

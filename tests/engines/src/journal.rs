@@ -225,6 +225,7 @@ fn start() -> Event {
         attempts_max: 1_000,
         command: CommandHash([7; 16]),
         previous: None,
+        package: None,
     }))
 }
 

@@ -4,12 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use everlog::id::WorkflowType;
-use everlog::journal::{Journal, JournalError, PACKAGE_BYTES_MAX, PackageError, PackageHash};
+use everlog::fleet::Function;
+use everlog::id::{PackageHash, WorkflowType};
+use everlog::journal::{Journal, JournalError, PACKAGE_BYTES_MAX, PackageError};
 use everlog::limits::CHUNK_BYTES_MAX;
+use everlog::message::Dispatch;
+use everlog_local::stack;
 use everlog_local::transport::{Handler, NoAnswer};
+use everlog_sqs::Receive;
 use everlog_testing::cuts::writes;
+use everlog_testing::world::command;
 use everlog_testing::{Rng, World};
+use serde_json::json;
 
 fn order() -> WorkflowType {
     WorkflowType::new("order").expect("an id")
@@ -257,4 +263,23 @@ async fn a_chunk_that_is_gone_is_damage_and_never_a_shorter_archive() {
     let hiding = world.instance(hiding).await.journal().clone();
     let damaged = hiding.package(&order(), hash).await;
     assert!(matches!(damaged, Err(PackageError::Journal(JournalError::Damaged(_)))), "{damaged:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dispatch_says_the_package_of_its_run() {
+    let world = World::new().await;
+    let package = world.observer.journal().put_package(&order(), b"code").await.expect("stored");
+    let act = json!([{ "node": "act", "type": "work" }]);
+    for (id, verb, content) in [
+        ("c-1", "start", json!({ "type": "order", "package": package.hash })),
+        ("c-2", "append", json!({ "expected_seq": 1, "prepare": act })),
+    ] {
+        let body = command(id, "w", verb, content).to_string();
+        world.observer.direct(Function::Append, &body).await.expect("an answer");
+    }
+    let receive = Receive { max_messages: 10, wait_s: Some(0), visibility_s: Some(60) };
+    let url = stack::queue_url("default");
+    let messages = world.backend.sqs().receive(&url, receive).await.expect("a queue");
+    let dispatch: Dispatch = serde_json::from_str(&messages[0].body).expect("a dispatch");
+    assert_eq!(dispatch.package, Some(package.hash));
 }

@@ -2,8 +2,8 @@
 
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
-use super::{Package, PackageHash};
-use crate::id::WorkflowType;
+use super::Package;
+use crate::id::{PackageHash, WorkflowType};
 use crate::journal::faults::{Fault, retried};
 use crate::journal::items::{self, BODY, Item, PK, SK};
 use crate::journal::{Journal, JournalError, Purpose};

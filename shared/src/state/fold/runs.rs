@@ -47,6 +47,7 @@ impl State {
             started_at: at.time,
             seq: Some(self.head),
             previous: started.previous,
+            package: started.package,
         });
         Ok(())
     }

@@ -6,7 +6,8 @@ use everlog::event::{
     Timeouts, TimerKey, WaitEnd,
 };
 use everlog::id::{
-    CommandHash, DispatchKey, Kind, NodeId, OwnerId, QueueName, SignalName, TimerId, WorkflowType,
+    CommandHash, DispatchKey, Kind, NodeId, OwnerId, PackageHash, QueueName, SignalName, TimerId,
+    WorkflowType,
 };
 use everlog::payload::Payload;
 use everlog::plan::{PlanRef, StoredPlan};
@@ -58,6 +59,24 @@ pub(super) fn of_runs() -> Commit {
         notes: Vec::new(),
         ..everything(None)
     }
+}
+
+/// What came with packages.
+pub(super) fn of_packages() -> Commit {
+    let package = Some(PackageHash([7; 32]));
+    Commit {
+        events: vec![Event::Started(Box::new(Started { package, ..started(None) }))],
+        notes: Vec::new(),
+        ..everything(None)
+    }
+}
+
+/// A driven run that is pinned to a package.
+pub(super) fn pinned() -> State {
+    let mut log = Log::new();
+    let package = PackageHash([7; 32]);
+    log.tell(json!({ "start": { "package": package } })).committed();
+    log.state
 }
 
 pub(super) fn activity() -> Target {
@@ -153,6 +172,7 @@ pub(super) fn started(plan: Option<PlanRef>) -> Started {
         attempts_max: 1_000,
         command: CommandHash([5; 16]),
         previous: None,
+        package: None,
     }
 }
 

@@ -2,13 +2,17 @@
 
 use std::fmt;
 
+use minicbor::{Decode, Encode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
-use crate::id::InvalidId;
+use super::InvalidId;
 
 /// The SHA-256 of an archive, 64 hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PackageHash(pub [u8; 32]);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
+#[cbor(transparent)]
+pub struct PackageHash(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);
 
 impl PackageHash {
     /// Of these bytes.
@@ -38,6 +42,35 @@ impl std::str::FromStr for PackageHash {
             *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| bad())?;
         }
         Ok(Self(hash))
+    }
+}
+
+impl Serialize for PackageHash {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PackageHash {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        text.parse().map_err(|bad: InvalidId| {
+            de::Error::invalid_value(de::Unexpected::Other(&bad.found), &"64 hexadecimal digits")
+        })
+    }
+}
+
+impl JsonSchema for PackageHash {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PackageHash".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Names an archive of workflow code: its SHA-256.",
+            "type": "string",
+            "pattern": "^[0-9a-f]{64}$",
+        })
     }
 }
 
