@@ -12,6 +12,7 @@ use crate::command::{Command, Verb};
 use crate::decide::{Decided, Draft, Found, Needs, Refused, decide};
 use crate::id::CommandHash;
 use crate::limits;
+use crate::query::likely_commits;
 use crate::state::State;
 
 impl Fleet {
@@ -115,15 +116,10 @@ impl Fleet {
         seq: u64,
     ) -> Result<Told, GiveBack> {
         let state = &work.loaded.state;
-        let number = self.journal.number_of(&work.key, seq, state.commit).await?;
-        let (mut count, mut bytes) = (0, 0);
-        let commits = self
-            .journal
-            .commits_from(&work.key, number, |_, commit| {
-                count += commit.events.len();
-                count >= limits::CONFLICT_EVENTS_MAX
-            })
-            .await?;
+        let number = self.journal.number_of(&work.key, seq, (state.commit, state.head)).await?;
+        let most = likely_commits(state, limits::CONFLICT_EVENTS_MAX);
+        let mut bytes = 0;
+        let commits = self.journal.some_commits(&work.key, number, most).await?;
         let hash = CommandHash::from(&command.id);
         if commits.first().is_some_and(|(_, commit)| commit.answers.contains(&hash)) {
             return Ok(Ok(Decided { repeat_of: Some(number), ..Decided::default() }));

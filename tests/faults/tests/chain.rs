@@ -4,8 +4,8 @@ use everlog::answer::Reply;
 use everlog::fleet::{Fleet, Function};
 use everlog::journal::{JournalError, Loaded, LogKey, Purpose};
 use everlog::query::{self, EventPage, HistoryEvent};
-use everlog_testing::World;
 use everlog_testing::world::command;
+use everlog_testing::{Rng, World};
 use serde_json::{Value, json};
 
 async fn ask(fleet: &Fleet, id: &str, verb: &str, content: Value) -> Reply {
@@ -113,6 +113,47 @@ async fn a_range_begins_anywhere_and_ends_at_the_head() {
     }
 }
 
+/// A driven workflow whose appends have as many events as `sizes` says.
+async fn uneven(world: &World, sizes: impl IntoIterator<Item = u64>) -> (LogKey, Loaded) {
+    let fleet = world.instance(world.direct()).await;
+    assert_eq!(ask(&fleet, "c-0", "start", json!({})).await, Reply::Committed);
+    let mut head = 1;
+    for size in sizes {
+        let events: Vec<Value> = (0..size).map(|_| json!({ "kind": "x" })).collect();
+        let append = json!({ "expected_seq": head, "events": events });
+        assert_eq!(ask(&fleet, &format!("c-{head}"), "append", append).await, Reply::Committed);
+        head += size;
+    }
+    world.load("w").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_found_however_unevenly_events_are_spread() {
+    let mut rng = Rng::new(3);
+    let sizes: [Vec<u64>; 4] = [
+        (0..120).map(|_| 1 + rng.below(30)).collect(),
+        (0..120).map(|n| if n < 100 { 1 } else { 100 }).collect(),
+        (0..120).map(|n| if n > 100 { 1 } else { 50 }).collect(),
+        (0..120).map(|n| if n == 60 { 100 } else { 1 }).collect(),
+    ];
+    for sizes in sizes {
+        let world = World::new().await;
+        let (key, loaded) = uneven(&world, sizes.clone()).await;
+        let (journal, head) = (world.observer.journal(), loaded.state.head);
+        let meter = journal.meter();
+        let mut most: f64 = 0.0;
+        for seq in (1..=head).step_by(7).chain([head]) {
+            let before = meter.of(Purpose::Search).units;
+            let number = journal.number_of(&key, seq, (loaded.state.commit, head)).await;
+            most = most.max(meter.of(Purpose::Search).units - before);
+            let commit = journal.commit(&key, number.expect("a place")).await.expect("a commit");
+            let held = commit.first_seq..commit.first_seq + commit.events.len() as u64;
+            assert!(held.contains(&seq), "{seq} of {sizes:?}");
+        }
+        assert!(most <= 10.0, "three guesses and seven halves of 121 commits: {most}");
+    }
+}
+
 /// The read units of a page of 100 from the middle.
 async fn page_units(world: &World, key: &LogKey, loaded: &Loaded) -> f64 {
     let meter = world.observer.journal().meter();
@@ -123,12 +164,51 @@ async fn page_units(world: &World, key: &LogKey, loaded: &Loaded) -> f64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_from_the_middle_costs_what_it_returns_and_a_read_a_bit_of_the_length() {
-    for (events, bits) in [(250_u64, 8.0), (2_500, 12.0)] {
+async fn a_page_from_the_middle_costs_what_it_returns_however_long_the_history_is() {
+    let mut units = Vec::new();
+    for commits in [10, 100, 1_000] {
         let world = World::new().await;
-        let (key, loaded) = chain(&world, 1, events).await;
-        let units = page_units(&world, &key, &loaded).await;
-        let page = 100.0 * 250.0 / 4_096.0 + 1.0;
-        assert!(units <= bits + page, "{units} units at {events} events");
+        let (key, loaded) = uneven(&world, (0..commits).map(|_| 100)).await;
+        units.push(page_units(&world, &key, &loaded).await);
+    }
+    println!("a page of 100 from the middle of 1,000, 10,000, 100,000 events: {units:?} units");
+    assert!(units.iter().all(|units_of| *units_of <= 1.2 * units[0]), "{units:?}");
+    assert!(units[0] <= 6.0, "two or three reads and the page: {units:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn appends_and_conflicts_cost_the_same_at_100_000_events() {
+    let mut costs = Vec::new();
+    for commits in [10, 1_000] {
+        let world = World::new().await;
+        let (_, loaded) = uneven(&world, (0..commits).map(|_| 100)).await;
+        let head = loaded.state.head;
+        let fleet = world.instance(world.direct()).await;
+        let append =
+            |expected: u64| json!({ "expected_seq": expected, "events": [{ "kind": "x" }] });
+        let units = || {
+            let meter = fleet.journal().meter();
+            Purpose::ALL
+                .iter()
+                .filter(|purpose| **purpose != Purpose::Checkpoint)
+                .map(|purpose| meter.of(*purpose).units)
+                .sum::<f64>()
+        };
+        let mut cost = Vec::new();
+        for (id, expected, reply) in [
+            ("cold", head, "committed"),
+            ("warm", head + 1, "committed"),
+            ("stale", head / 2, "rejected"),
+        ] {
+            let before = units();
+            let answer = ask(&fleet, id, "append", append(expected)).await;
+            assert_eq!(serde_json::to_value(&answer).expect("JSON")["outcome"], reply);
+            cost.push(units() - before);
+        }
+        costs.push(cost);
+    }
+    println!("append cold, append warm, conflict in the middle, of 1,000 and 100,000: {costs:?}");
+    for (long, short) in costs[1].iter().zip(&costs[0]) {
+        assert!(*long <= 1.2 * short, "{costs:?}");
     }
 }

@@ -159,7 +159,7 @@ async fn commits_are_found_by_number_by_sequence_and_backwards(bench: Bench) {
     }
     let third = journal.commit(&key, 3).await.expect("it is there");
     assert_eq!(third.first_seq, 3);
-    assert_eq!(journal.number_of(&key, 17, 30).await, Ok(17));
+    assert_eq!(journal.number_of(&key, 17, (30, 30)).await, Ok(17));
     let tail = journal.commits_from(&key, 28, |_, _| false).await.expect("a log");
     assert_eq!(tail.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [28, 29, 30]);
     let nothing = everlog::id::CommandHash([9; 16]);
