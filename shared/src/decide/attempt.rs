@@ -64,7 +64,14 @@ fn prepared_before(
             what: "the attempt was prepared with other content".into(),
         });
     }
-    Ok(settled(state, target, n).map(|_| 0))
+    match settled(state, target, n).map(|settled| settled.kind) {
+        // Its key is used up: whoever prepared it again would wait for ever.
+        Some(Ended::Withdrawn) if state.open() => Err(Rejection::Conflict {
+            what: format!("attempt {n} was withdrawn when its run ended; prepare the next one"),
+        }),
+        Some(Ended::Withdrawn) | None => Ok(None),
+        Some(_) => Ok(Some(0)),
+    }
 }
 
 /// Attempt n + 1 exists only if attempt n failed.

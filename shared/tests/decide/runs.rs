@@ -223,8 +223,12 @@ fn what_the_end_withdrew_stays_withdrawn_and_the_next_attempt_has_a_key_of_its_o
     log.tell(prepares).committed();
     close(&mut log, "failed");
     assert_eq!(log.settle("a", 1, json!({ "succeeded": {} })).wrong_state(), "failed");
+    let same = json!({ "prepare": { "intent": intent("a", 1) } });
+    assert_eq!(log.tell(same).wrong_state(), "failed");
     log.tell(json!({ "reopen": {} })).committed();
     assert!(log.settle("a", 1, json!({ "succeeded": {} })).wrong_state().contains("withdrawn"));
+    let same = append(&log, json!({ "prepare": [intent("a", 1)] }));
+    assert!(log.tell(same).conflict().contains("prepare the next one"));
     let again = append(&log, json!({ "prepare": [intent("a", 2)] }));
     assert_eq!(log.tell(again).committed().dispatch_keys, [key(1, "a", 2)]);
     log.succeed("a");
