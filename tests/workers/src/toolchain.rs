@@ -29,18 +29,17 @@ pub fn python(folder: &Path) -> Command {
         run(install.current_dir(&example));
         note(&environment, &wanted);
     }
-    let here = |program: &str| {
-        let mut command = Command::new(bin.join(program));
-        command.current_dir(&example).env("PYTHONDONTWRITEBYTECODE", "1");
+    // By module: programs of an environment name it by its path, and it may move.
+    let here = |arguments: &[&str]| {
+        let mut command = Command::new(bin.join("python"));
+        command.current_dir(&example).env("PYTHONDONTWRITEBYTECODE", "1").args(arguments);
         command
     };
-    run(here("ruff").args(["check", "--no-cache", "."]));
-    run(here("ruff").args(["format", "--no-cache", "--check", "."]));
-    run(here("mypy").arg("--cache-dir").arg(environment.join("mypy")).arg("."));
-    run(here("python").args(["-m", "unittest", "--quiet"]));
-    let mut worker = here("python");
-    worker.arg("worker.py");
-    worker
+    run(&mut here(&["-m", "ruff", "check", "--no-cache", "."]));
+    run(&mut here(&["-m", "ruff", "format", "--no-cache", "--check", "."]));
+    run(here(&["-m", "mypy", "."]).arg("--cache-dir").arg(environment.join("mypy")));
+    run(&mut here(&["-m", "unittest", "--quiet"]));
+    here(&["worker.py"])
 }
 
 /// The TypeScript worker, installed and compiled beneath `folder`.
