@@ -1,9 +1,10 @@
 //! The half that reads.
 
 use super::Address;
-use crate::event::{Ending, TimerKey};
+use crate::event::{Ending, Event, TimerKey};
 use crate::id::{Incarnation, TimerId, WorkflowType};
 use crate::journal::{Journal, JournalError, Loaded, LogKey, keys};
+use crate::payload::Payload;
 use crate::query::{self, EventPage, HistoryEvent, RunCursor, RunPage, WorkflowView};
 use crate::time::Timestamp;
 
@@ -37,6 +38,9 @@ pub struct Summary {
     /// When and how the present lease of life ended, if it has: a reopened run
     /// has not.
     pub ended: Option<(Timestamp, Ending)>,
+    /// Why it failed, in the words of the close; of a run whose present end is
+    /// *failed*, and of no other.
+    pub failure: Option<Payload>,
 }
 
 /// A timer that has not fired. The time and the run name this arming: the same
@@ -124,23 +128,42 @@ impl Reader {
         }
     }
 
-    /// It in a few words; `None` if nobody knows it.
+    /// It in a few words; `None` if nobody knows it. Costs a read more where it
+    /// failed.
     ///
     /// # Errors
     /// As reads.
     pub async fn summary(&self, of: &Address) -> Result<Option<Summary>, JournalError> {
-        Ok(self.load(of).await?.map(|(key, Loaded { state, .. })| {
-            let run = state.run.as_ref();
-            Summary {
-                incarnation: key.incarnation,
-                head: state.head,
-                status: state.status(),
-                workflow_type: run.map(|run| run.workflow_type.clone()),
-                run: run.map_or(0, |run| run.number),
-                started_at: run.map(|run| run.started_at),
-                updated_at: state.time,
-                ended: state.ending().map(|ending| (state.closed_at, ending)),
-            }
+        let Some((key, loaded)) = self.load(of).await? else { return Ok(None) };
+        let failure = self.failure(&key, &loaded).await?;
+        let (state, run) = (&loaded.state, loaded.state.run.as_ref());
+        Ok(Some(Summary {
+            incarnation: key.incarnation,
+            head: state.head,
+            status: state.status(),
+            workflow_type: run.map(|run| run.workflow_type.clone()),
+            run: run.map_or(0, |run| run.number),
+            started_at: run.map(|run| run.started_at),
+            updated_at: state.time,
+            ended: state.ending().map(|ending| (state.closed_at, ending)),
+            failure,
+        }))
+    }
+
+    /// What the close said, if it said that the run failed.
+    async fn failure(
+        &self,
+        key: &LogKey,
+        loaded: &Loaded,
+    ) -> Result<Option<Payload>, JournalError> {
+        if loaded.state.ending() != Some(Ending::Failed) {
+            return Ok(None);
+        }
+        // Nothing but notes follows the commit that closed.
+        let commit = self.journal.commit(key, loaded.state.card_commit).await?;
+        Ok(commit.events.into_iter().rev().find_map(|event| match event {
+            Event::Closed(_, said) => said,
+            _ => None,
         }))
     }
 

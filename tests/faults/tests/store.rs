@@ -115,15 +115,22 @@ async fn a_summary_says_what_the_log_says_of_its_last_lease_of_life() {
     let next =
         Append { continue_as_new: Some(Box::new(ContinueAsNew::default())), ..append(1, &[]) };
     recorder.append(id("n"), &of, next).await.expect("continued");
-    let close = Some(Close { ending: Ending::Failed, result: None });
+    let why = everlog::payload::Payload::json(&json!("the card was declined")).expect("it fits");
+    let close = Some(Close { ending: Ending::Failed, result: Some(why.clone()) });
     recorder.append(id("c"), &of, Append { close, ..append(3, &[]) }).await.expect("closed");
     let closed = reader.summary(&of).await.expect("a read").expect("it is known");
     assert_eq!((closed.status, closed.run, closed.head), ("failed", 2, 4));
     assert_eq!(closed.ended.map(|(_, ending)| ending), Some(Ending::Failed));
+    assert_eq!(closed.failure, Some(why.clone()));
     assert_eq!(closed.workflow_type.as_ref().map(|t| t.as_str()), Some("poll"));
     recorder.reopen(id("r"), &of, Reopen::default()).await.expect("reopened");
     let open = reader.summary(&of).await.expect("a read").expect("it is known");
     assert_eq!((open.status, open.ended, open.head), ("running", None, 5));
+    assert_eq!(open.failure, None, "it has not failed any more");
+    let close = Some(Close { ending: Ending::Completed, result: Some(why) });
+    recorder.append(id("d"), &of, Append { close, ..append(5, &[]) }).await.expect("closed");
+    let completed = reader.summary(&of).await.expect("a read").expect("it is known");
+    assert_eq!((completed.status, completed.failure), ("completed", None));
     let runs = reader.runs(&of, None, 10).await.expect("a chain").runs;
     assert_eq!(runs.iter().map(|run| run.run).collect::<Vec<_>>(), [2, 1]);
 }
