@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use everlog::id::{Namespace, WorkflowId};
+use everlog::id::{AttributeName, Namespace, WorkflowId};
+use everlog::labels::AttributeValue;
 
 use crate::deployed::Address;
 
@@ -186,6 +187,16 @@ fn namespace(text: &str) -> Result<Namespace, String> {
 
 pub(crate) fn workflow(text: &str) -> Result<WorkflowId, String> {
     WorkflowId::new(text).map_err(|e| e.to_string())
+}
+
+/// `name=value`: whole numbers, `true` and `false` are themselves, and all else
+/// is a text, with or without quotes.
+fn attribute(text: &str) -> Result<(AttributeName, AttributeValue), String> {
+    let (name, value) =
+        text.split_once('=').ok_or_else(|| format!("expected name=value, found {text}"))?;
+    let name = AttributeName::new(name).map_err(|e| e.to_string())?;
+    let value = serde_json::from_str(value).unwrap_or(AttributeValue::Text(value.to_owned()));
+    Ok((name, value))
 }
 
 /// Runs the command line.

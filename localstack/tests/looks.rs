@@ -17,7 +17,14 @@ async fn two_runs(db: &Path) {
         ("c-2", "poll", "append", json!({ "expected_seq": 1, "events": [{ "kind": "x" }] })),
         ("c-3", "poll", "append", json!({ "expected_seq": 2, "continue_as_new": {} })),
         ("c-4", "poll", "append", json!({ "expected_seq": 4, "close": { "ending": "failed" } })),
-        ("c-5", "other", "start", json!({})),
+        (
+            "c-5",
+            "other",
+            "start",
+            json!({
+                "display_name": "Ada's order", "parent": "poll", "attributes": { "rush": true, "n": 1 },
+            }),
+        ),
     ] {
         let body = command(id, workflow, verb, content).to_string();
         stack.fleet.direct(Function::Append, &body).await.expect("an answer");
@@ -89,6 +96,16 @@ async fn lists_are_asked_for_by_flags_and_wrong_ones_end_with_exit_code_2() {
     assert_eq!(ids(&["--prefix", "ot"]), ["other"]);
     assert_eq!(ids(&["--sort", "id"]), ["other", "poll"]);
     assert_eq!(ids(&["--exact"]), ["other", "poll"]);
+    assert_eq!(ids(&["--text", "s order"]), ["other"]);
+    assert_eq!(ids(&["--parent", "poll"]), ["other"]);
+    assert_eq!(ids(&["--attribute", "rush=true", "--attribute", "n=1"]), ["other"]);
+    assert_eq!(ids(&["--attribute", "n=\"1\""]), [""; 0], "a text is no number");
+    assert_eq!(ids(&["--sort", "updated"]), ["other", "poll"]);
+    assert_eq!(ids(&["--sort", "name"]), ["poll", "other"]);
+    assert_eq!(ids(&["--updated-until", "2026-01-01"]), [""; 0]);
+    assert_eq!(read(&db, &["show", "other"])["attributes"], json!({ "rush": true, "n": 1 }));
+    let (_, lines) = told(&db, &["show", "other"]);
+    assert!(lines.contains(&"name         Ada's order".to_owned()), "{lines:?}");
     assert_eq!(ids(&["--since", "2026-01-01", "--until", "2999-12-31T23:59:59"]).len(), 2);
     assert_eq!(ids(&["--until", "2026-01-01"]), [""; 0]);
     assert_eq!(told(&db, &["list", "--count"]), (0, vec!["2".into()]));
@@ -103,6 +120,8 @@ async fn lists_are_asked_for_by_flags_and_wrong_ones_end_with_exit_code_2() {
         &["--limit", "0"],
         &["--since", "yesterday"],
         &["--status", "asleep"],
+        &["--attribute", "rush"],
+        &["--attribute", "=1"],
     ] {
         assert_eq!(told(&db, &[&["list"], wrong].concat()).0, 2, "{wrong:?}");
     }

@@ -8,6 +8,8 @@
 mod evidence;
 mod parse;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,7 @@ use crate::id::{
     CommandId, Incarnation, Kind, Namespace, NodeId, PackageHash, QueueName, SignalName, TimerId,
     WorkflowId, WorkflowType,
 };
+use crate::labels::{AttributeChanges, Attributes};
 use crate::payload::Payload;
 use crate::plan::{PlanSpec, StoredPlan};
 use crate::time::Timestamp;
@@ -149,6 +152,16 @@ pub struct Start {
     /// The package whose code it runs: its dispatches say so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub package: Option<PackageHash>,
+    /// What people call it; lists find it by a part of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub display_name: Option<String>,
+    /// The workflow that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<WorkflowId>,
+    /// Search attributes, at most 32.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: Attributes,
 }
 
 /// Events of the user's engine, and what they cause, together or not at all.
@@ -172,6 +185,9 @@ pub struct Append {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     pub timers: Vec<TimerChange>,
+    /// Up to 32 search attributes to set or, where null, to take away.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: AttributeChanges,
     /// End the run with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close: Option<Close>,

@@ -13,6 +13,7 @@
 use minicbor::{Decode, Encode};
 
 use crate::id::{Kind, NodeId, OwnerId, PackageHash, QueueName, SignalName, TimerId, WorkflowType};
+use crate::labels::{AttributeChanges, Labels};
 use crate::payload::Payload;
 use crate::plan::PlanRef;
 use crate::time::Timestamp;
@@ -242,6 +243,9 @@ pub struct Started {
     /// The package that it is pinned to.
     #[n(9)]
     pub package: Option<PackageHash>,
+    /// What it is found by; of a run that continues one, absent: that is kept.
+    #[n(10)]
+    pub labels: Option<Box<Labels>>,
 }
 
 /// Where in the log a run began.
@@ -334,6 +338,9 @@ pub enum Event {
     /// The run goes on after its end, until that deadline if given.
     #[n(18)]
     Reopened(#[n(0)] Option<String>, #[n(1)] Option<Timestamp>),
+    /// Search attributes were set, or taken away.
+    #[n(19)]
+    AttributesChanged(#[n(0)] AttributeChanges),
 }
 
 /// Bookkeeping of the fleet; no part of the history.

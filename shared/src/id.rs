@@ -127,6 +127,8 @@ text_id! {
     OwnerId;
     /// The kind of an event that the user's engine appends, or of a task.
     Kind;
+    /// The name of a search attribute.
+    AttributeName;
 }
 
 impl Default for Namespace {

@@ -17,6 +17,7 @@ pub mod event;
 pub mod fleet;
 pub mod id;
 pub mod journal;
+pub mod labels;
 pub mod limits;
 pub mod message;
 pub mod payload;

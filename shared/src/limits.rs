@@ -39,6 +39,16 @@ pub const LIFETIME_ATTEMPTS_DEFAULT: u64 = 1_000;
 pub const TIMERS_MAX: usize = 10_000;
 /// Signals of one workflow that wait for somebody to take them.
 pub const SIGNALS_BUFFERED_MAX: usize = 10_000;
+/// Search attributes of one workflow.
+pub const ATTRIBUTES_MAX: usize = 32;
+/// Bytes of the name of a search attribute.
+pub const ATTRIBUTE_NAME_BYTES_MAX: usize = 64;
+/// Bytes of the text of a search attribute.
+pub const ATTRIBUTE_BYTES_MAX: usize = 256;
+/// Bytes of names and values of all search attributes of one workflow; a number counts 8.
+pub const LABELS_BYTES_MAX: usize = 2_048;
+/// Bytes of a display name.
+pub const DISPLAY_NAME_BYTES_MAX: usize = 256;
 /// Command ids that the state remembers.
 pub const COMMANDS_REMEMBERED: usize = 512;
 /// Events that a sequence conflict brings along.

@@ -36,6 +36,7 @@ use crate::event::{Ending, Owner, RunStart, Target, Timeouts, TimerKey};
 use crate::id::{
     CommandHash, DispatchKey, Incarnation, NodeId, PackageHash, SignalName, WorkflowType,
 };
+use crate::labels::Labels;
 use crate::plan::{Plan, PlanRef};
 use crate::time::{Tick, Timestamp};
 
@@ -224,6 +225,9 @@ pub struct State {
     /// them again.
     #[n(22)]
     pub held: Option<BTreeMap<TimerKey, Timestamp>>,
+    /// What it is found by beside its id; absent if by nothing.
+    #[n(23)]
+    pub labels: Option<Box<Labels>>,
     /// The plan, found by its reference.
     #[cbor(skip)]
     plan: Option<Arc<Plan>>,

@@ -14,6 +14,8 @@ mod append;
 mod barriers;
 #[path = "decide/evidence.rs"]
 mod evidence;
+#[path = "decide/labels.rs"]
+mod labels;
 #[path = "decide/look.rs"]
 mod look;
 #[path = "decide/plans.rs"]

@@ -365,6 +365,8 @@ fn a_well_formed_command_is_read_with_its_defaults() {
     assert_eq!((intent.activation, intent.attempt, intent.queue.as_str()), (1, 1, "default"));
 }
 
+#[path = "parse/labels.rs"]
+mod labels;
 #[path = "parse/plans.rs"]
 mod plans;
 

@@ -3,6 +3,7 @@
 
 use clap::Args;
 use everlog::id::WorkflowId;
+use everlog::labels::Attributes;
 use everlog::plan::PlanSpec;
 use serde_json::json;
 
@@ -24,7 +25,15 @@ pub(super) async fn example(global: &Global, args: &ExampleArgs) -> Result<u8, F
     let id = format!("example-{chance:08x}");
     let id = WorkflowId::new(id).map_err(|e| Failure::stack(&e))?;
     let plan = plan_file::built_in(id.as_str(), plan);
-    carry(global, Job { plan, id: id.clone(), workers: 4, pace: Pace(1.0) }).await.inspect(|_| {
+    let job = Job {
+        plan,
+        id: id.clone(),
+        workers: 4,
+        pace: Pace(1.0),
+        name: None,
+        attributes: Attributes::new(),
+    };
+    carry(global, job).await.inspect(|_| {
         if !global.json {
             println!();
             println!("look   everlog show {id}");

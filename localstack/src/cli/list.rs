@@ -3,7 +3,8 @@
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use clap::{Args, ValueEnum};
-use everlog::id::WorkflowType;
+use everlog::id::{AttributeName, WorkflowId, WorkflowType};
+use everlog::labels::AttributeValue;
 use everlog::query::list::{self, AsOfIndex, Count, ListPage, ListQuery, STATUSES};
 use everlog::time::Timestamp;
 use serde_json::json;
@@ -22,12 +23,28 @@ pub(crate) struct ListArgs {
     /// Whose ids begin so.
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
+    /// Whose display names have this within, or whose ids begin so.
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+    /// Which belong to this workflow.
+    #[arg(long, value_name = "WORKFLOW", value_parser = super::workflow)]
+    parent: Option<WorkflowId>,
+    /// With this search attribute; several times for several, which all must
+    /// be there. `5` and `true` are a number and a flag, `"5"` is a text.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = super::attribute)]
+    attribute: Vec<(AttributeName, AttributeValue)>,
     /// Started then or later: 2026-12-01, or 2026-12-01T08:00:00 (UTC).
     #[arg(long, value_name = "TIME", value_parser = instant)]
     since: Option<Timestamp>,
     /// Started then or sooner.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     until: Option<Timestamp>,
+    /// Last updated then or later.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    updated_since: Option<Timestamp>,
+    /// Last updated then or sooner.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    updated_until: Option<Timestamp>,
     /// In this order. Every other than `started` reads all that the conditions name.
     #[arg(long, value_enum, default_value_t = Order::Started)]
     sort: Order,
@@ -52,8 +69,12 @@ pub(crate) struct ListArgs {
 enum Order {
     /// The last started first.
     Started,
+    /// The last updated first.
+    Updated,
     /// The last ended first.
     Ended,
+    /// By display name.
+    Name,
     /// By type.
     Type,
     /// By status.
@@ -79,6 +100,8 @@ impl ListArgs {
     fn query(&self, global: &Global) -> ListQuery {
         let (sort, descending) = match self.sort {
             Order::Started => (list::Sort::Started, true),
+            Order::Updated => (list::Sort::Updated, true),
+            Order::Name => (list::Sort::Name, false),
             Order::Ended => (list::Sort::Ended, true),
             Order::Type => (list::Sort::Type, false),
             Order::Status => (list::Sort::Status, false),
@@ -90,7 +113,12 @@ impl ListArgs {
             workflow_type: self.workflow_type.clone(),
             started_from: self.since,
             started_to: self.until,
+            updated_from: self.updated_since,
+            updated_to: self.updated_until,
             id_prefix: self.prefix.clone(),
+            text: self.text.clone(),
+            parent: self.parent.clone(),
+            attributes: self.attribute.iter().cloned().collect(),
             sort,
             descending: descending != self.reverse,
             limit: self.limit as usize,
@@ -140,11 +168,12 @@ fn print(global: &Global, page: &AsOfIndex<ListPage>) -> Result<(), Failure> {
     let width = items.iter().map(|l| l.workflow.as_str().len()).max().unwrap_or(0);
     for listed in items {
         println!(
-            "{:width$}  {:10}  {:16}  {}",
+            "{:width$}  {:10}  {:16}  {}  {}",
             listed.workflow.as_str(),
             listed.status,
             listed.workflow_type,
             timeline::instant(listed.started_at),
+            listed.display_name.as_deref().unwrap_or_default(),
         );
     }
     if let Some(next) = next {

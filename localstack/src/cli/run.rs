@@ -6,8 +6,9 @@ use clap::Args;
 use everlog::answer::Reply;
 use everlog::command::{Start, Verb};
 use everlog::event::Ending;
-use everlog::id::{CommandId, WorkflowId, hash16};
+use everlog::id::{AttributeName, CommandId, WorkflowId, hash16};
 use everlog::journal::{Loaded, LogKey, upload_id};
+use everlog::labels::{AttributeValue, Attributes};
 use everlog::plan::{PlanRef, compile};
 use serde_json::json;
 
@@ -31,6 +32,12 @@ pub(crate) struct RunArgs {
     /// The workflow's id; by default the file's name and a hash of the plan.
     #[arg(long, value_parser = super::workflow)]
     id: Option<WorkflowId>,
+    /// What people call it; lists show it.
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// A search attribute; several times for several.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = super::attribute)]
+    attribute: Vec<(AttributeName, AttributeValue)>,
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -47,6 +54,8 @@ pub(super) struct Job {
     pub id: WorkflowId,
     pub workers: u16,
     pub pace: Pace,
+    pub name: Option<String>,
+    pub attributes: Attributes,
 }
 
 pub(super) async fn run(global: &Global, args: &RunArgs) -> Result<u8, Failure> {
@@ -56,7 +65,8 @@ pub(super) async fn run(global: &Global, args: &RunArgs) -> Result<u8, Failure> 
         None => WorkflowId::new(&plan.default_id).map_err(|e| Failure::Usage(e.to_string()))?,
     };
     let pace = Pace(args.time_scale);
-    carry(global, Job { plan, id, workers: args.workers, pace }).await
+    let (name, attributes) = (args.name.clone(), args.attribute.iter().cloned().collect());
+    carry(global, Job { plan, id, workers: args.workers, pace, name, attributes }).await
 }
 
 /// Starts a plan, or goes on with it, and carries it to its end.
@@ -168,7 +178,12 @@ async fn start(global: &Global, session: &Session, job: &Job) -> Result<(bool, b
     let id = id.map_err(|e| Failure::Usage(e.to_string()))?;
     // A plan too large for a message goes ahead of the start that names it.
     let plan = compile(&job.plan.spec).map_err(|e| Failure::Usage(e.to_string()))?;
-    let mut start = Start { workflow_type: job.plan.spec.name.clone(), ..Start::default() };
+    let mut start = Start {
+        workflow_type: job.plan.spec.name.clone(),
+        display_name: job.name.clone(),
+        attributes: job.attributes.clone(),
+        ..Start::default()
+    };
     if spec_bytes(job).len() > INLINE_BYTES_MAX {
         let partition = everlog::journal::keys::partition(&global.namespace, &job.id);
         let journal = session.fleet().journal();

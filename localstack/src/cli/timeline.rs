@@ -25,6 +25,18 @@ pub(super) fn instant(at: Timestamp) -> String {
     text.trim_end_matches('Z').replace('T', " ")
 }
 
+fn labels(view: &WorkflowView) {
+    if let Some(name) = &view.display_name {
+        println!("name         {name}");
+    }
+    if let Some(parent) = &view.parent {
+        println!("parent       {parent}");
+    }
+    for (name, value) in &view.attributes {
+        println!("attribute    {name} = {value}");
+    }
+}
+
 /// Prints a workflow.
 pub(super) fn print(
     view: &WorkflowView,
@@ -38,6 +50,7 @@ pub(super) fn print(
     if let Some(kind) = &view.workflow_type {
         println!("type         {kind}");
     }
+    labels(view);
     println!("incarnation  {}", view.incarnation);
     if let Some(started) = view.started_at {
         let until = view.closed_at.unwrap_or(now);

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{Append, AttemptId, Command, Intent, Start, TimerChange, Verb};
 use crate::answer::{Answer, InvalidInput, Rejection, Reply};
 use crate::id::{CommandId, Namespace, QueueName, WorkflowId};
+use crate::labels;
 use crate::limits;
 use crate::plan;
 
@@ -167,6 +168,8 @@ fn check_start(start: &Start) -> Result<(), InvalidInput> {
     {
         return Err(InvalidInput::new("stored_plan.chunks", "1 to 100", stored.chunks));
     }
+    labels::check_display_name(start.display_name.as_deref())?;
+    labels::check_attributes(start.attributes.iter().map(|(name, value)| (name, Some(value))))?;
     match &start.plan {
         Some(spec) => plan::compile(spec).map(drop).map_err(|e| e.under("plan")),
         None => Ok(()),
@@ -194,6 +197,7 @@ fn check_append(append: &Append) -> Result<(), InvalidInput> {
     for (at, intent) in append.prepare.iter().enumerate() {
         check_intent(intent, &format!("prepare[{at}]"))?;
     }
+    labels::check_attributes(append.attributes.iter().map(|(n, value)| (n, value.as_ref())))?;
     let both = |timer: &TimerChange| timer.fire_at.is_some() && timer.arming.is_some();
     if let Some(at) = append.timers.iter().position(both) {
         let field = format!("timers[{at}].arming");

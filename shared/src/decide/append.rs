@@ -4,6 +4,7 @@ use super::{Context, Decided, Draft, Needs, Refused, advance, attempt, runs};
 use crate::answer::Rejection;
 use crate::command::{Append, Arming, TimerChange};
 use crate::event::{Event, Owner, TimerKey};
+use crate::labels::AttributeChanges;
 use crate::limits;
 use crate::state::State;
 use crate::time::Timestamp;
@@ -35,6 +36,7 @@ fn store(draft: &mut Draft, context: &Context, append: &Append) -> Result<Decide
     for event in &append.events {
         draft.emit(Event::Appended(event.kind.clone(), event.payload.clone()))?;
     }
+    change_attributes(draft, &append.attributes)?;
     if let Some(next) = &append.continue_as_new {
         runs::continue_as_new(draft, context, next)?;
     }
@@ -53,6 +55,18 @@ fn store(draft: &mut Draft, context: &Context, append: &Append) -> Result<Decide
     }
     advance::advance(draft)?;
     Ok(decided)
+}
+
+fn change_attributes(draft: &mut Draft, changes: &AttributeChanges) -> Result<(), Refused> {
+    let mut labels = draft.state().labels.as_deref().cloned().unwrap_or_default();
+    let changes = labels.differing(changes);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    labels.change(&changes);
+    labels.fit()?;
+    draft.emit(Event::AttributesChanged(changes))?;
+    Ok(())
 }
 
 fn room_for_timers(state: &State, append: &Append) -> Result<(), Rejection> {

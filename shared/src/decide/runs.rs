@@ -43,6 +43,7 @@ fn following(run: &Run, next: &ContinueAsNew) -> Started {
         command: run.command,
         previous: Some(run.start()),
         package: next.package.or(run.package),
+        labels: None,
     }
 }
 

@@ -5,6 +5,7 @@ use crate::answer::{InvalidInput, Rejection};
 use crate::command::Start;
 use crate::event::{Event, Started};
 use crate::id::{CommandHash, WorkflowType};
+use crate::labels::Labels;
 use crate::limits;
 use crate::state::Life;
 
@@ -56,7 +57,18 @@ fn started(context: &Context, hash: CommandHash, start: &Start) -> Result<Starte
         command: hash,
         previous: None,
         package: start.package,
+        labels: labels(start)?,
     })
+}
+
+fn labels(start: &Start) -> Result<Option<Box<Labels>>, Rejection> {
+    let labels = Labels {
+        display_name: start.display_name.clone(),
+        parent: start.parent.clone(),
+        attributes: start.attributes.clone(),
+    };
+    labels.fit()?;
+    Ok(Some(Box::new(labels)).filter(|labels| !labels.is_empty()))
 }
 
 /// The type that a start names, or its plan, or `workflow`.

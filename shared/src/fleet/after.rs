@@ -173,6 +173,8 @@ impl Fleet {
             workflow_type: run.workflow_type.clone(),
             started_at: run.started_at,
             closed_at: state.ending().map(|_| state.closed_at),
+            updated_at: state.time,
+            labels: state.labels.as_deref().cloned().unwrap_or_default(),
             as_of: state.card_commit,
         };
         if self.journal.show(key, &look, rev).await? || rev.is_none() {

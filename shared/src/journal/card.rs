@@ -15,12 +15,14 @@ use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionChe
 
 use super::faults::{Fault, TRIES, back_off, retried};
 use super::items::{
-    self, ALARM_AT, ALARM_REV, ALARM_SHARD, AS_OF, CLOSED_AT, INCARNATION, Item, LIST_AT, LIST_KEY,
-    PK, QUARANTINE, QUARANTINE_MIN, SK, STARTED_AT, STATUS, TYPE,
+    self, ALARM_AT, ALARM_REV, ALARM_SHARD, AS_OF, ATTRIBUTES, CLOSED_AT, DISPLAY_NAME,
+    INCARNATION, Item, LIST_AT, LIST_KEY, PARENT, PK, QUARANTINE, QUARANTINE_MIN, SK, STARTED_AT,
+    STATUS, TYPE, UPDATED_AT,
 };
 use super::keys::{self, CARD, LogKey};
 use super::{Journal, JournalError, Purpose};
 use crate::id::{Incarnation, WorkflowType};
+use crate::labels::Labels;
 use crate::time::{Tick, Timestamp};
 
 /// A card.
@@ -53,6 +55,10 @@ pub struct CardLook {
     pub started_at: Timestamp,
     /// When it ended, if it has.
     pub closed_at: Option<Timestamp>,
+    /// Recorded time of the last commit.
+    pub updated_at: Timestamp,
+    /// What it is found by beside its id.
+    pub labels: Labels,
     /// The commit that this is of.
     pub as_of: u64,
 }
@@ -135,11 +141,14 @@ impl Journal {
             .update_card(&to.partition())
             .update_expression(format!(
                 "SET {INCARNATION} = :to, #status = :starting, {AS_OF} = :zero, {ALARM_AT} = :alarm, \
-                 {ALARM_SHARD} = :shard REMOVE {LIST_KEY}, {LIST_AT}, {CLOSED_AT}, {QUARANTINE}, {QUARANTINE_MIN} \
+                 {ALARM_SHARD} = :shard REMOVE {LIST_KEY}, {LIST_AT}, {CLOSED_AT}, {UPDATED_AT}, {DISPLAY_NAME}, #parent, #attributes, \
+                 {QUARANTINE}, {QUARANTINE_MIN} \
                  ADD {ALARM_REV} :one"
             ))
             .condition_expression(format!("{INCARNATION} = :from"))
             .expression_attribute_names("#status", STATUS)
+            .expression_attribute_names("#parent", PARENT)
+            .expression_attribute_names("#attributes", ATTRIBUTES)
             .expression_attribute_values(":from", items::number(from.0))
             .expression_attribute_values(":to", items::number(to.incarnation.0))
             .expression_attribute_values(":starting", items::text("starting"))
@@ -245,35 +254,46 @@ impl Journal {
         rev: Option<u64>,
     ) -> Result<bool, JournalError> {
         let partition = key.partition();
-        let list_at = format!("{:014}#{}", look.started_at.0, key.workflow);
-        let mut set = format!(
-            "SET #status = :status, {AS_OF} = :as_of, {TYPE} = :type, {STARTED_AT} = :started, \
-             {LIST_KEY} = :list, {LIST_AT} = :list_at"
-        );
-        let mut condition = format!("{INCARNATION} = :inc AND {AS_OF} < :as_of");
-        let mut update = self
-            .update_card(&partition)
-            .expression_attribute_names("#status", STATUS)
-            .expression_attribute_values(":inc", items::number(key.incarnation.0))
-            .expression_attribute_values(":status", items::text(look.status))
-            .expression_attribute_values(":as_of", items::number(look.as_of))
-            .expression_attribute_values(":type", items::text(look.workflow_type.as_str()))
-            .expression_attribute_values(":started", items::number(look.started_at.0))
-            .expression_attribute_values(
-                ":list",
-                items::text(keys::list_key(&key.namespace, look.status, &partition)),
-            )
-            .expression_attribute_values(":list_at", items::text(list_at));
-        if let Some(closed_at) = look.closed_at {
-            set.push_str(&format!(", {CLOSED_AT} = :closed"));
-            update = update.expression_attribute_values(":closed", items::number(closed_at.0));
+        let labels = &look.labels;
+        let shown = [
+            (STATUS, Some(items::text(look.status))),
+            (AS_OF, Some(items::number(look.as_of))),
+            (TYPE, Some(items::text(look.workflow_type.as_str()))),
+            (STARTED_AT, Some(items::number(look.started_at.0))),
+            (UPDATED_AT, Some(items::number(look.updated_at.0))),
+            (CLOSED_AT, look.closed_at.map(|at| items::number(at.0))),
+            (DISPLAY_NAME, labels.display_name.as_deref().map(items::text)),
+            (PARENT, labels.parent.as_ref().map(|parent| items::text(parent.as_str()))),
+            (ATTRIBUTES, items::attributes(&labels.attributes)),
+            (LIST_KEY, Some(items::text(keys::list_key(&key.namespace, look.status, &partition)))),
+            (LIST_AT, Some(items::text(keys::list_at(look.started_at, &key.workflow)))),
+        ];
+        let mut update = self.update_card(&partition);
+        let (mut set, mut remove) = (Vec::new(), Vec::new());
+        for (name, value) in shown {
+            update = update.expression_attribute_names(format!("#{name}"), name);
+            match value {
+                Some(value) => {
+                    update = update.expression_attribute_values(format!(":{name}"), value);
+                    set.push(format!("#{name} = :{name}"));
+                }
+                None => remove.push(format!("#{name}")),
+            }
         }
+        let mut condition = format!("{INCARNATION} = :inc AND {AS_OF} < :{AS_OF}");
         if let Some(rev) = rev {
-            set.push_str(&format!(" REMOVE {ALARM_AT}, {ALARM_SHARD}"));
+            remove.extend([ALARM_AT.to_owned(), ALARM_SHARD.to_owned()]);
             condition.push_str(&format!(" AND {ALARM_REV} = :rev"));
             update = update.expression_attribute_values(":rev", items::number(rev));
         }
-        let update = update.update_expression(set).condition_expression(condition);
+        let mut expression = format!("SET {}", set.join(", "));
+        if !remove.is_empty() {
+            expression.push_str(&format!(" REMOVE {}", remove.join(", ")));
+        }
+        let update = update
+            .update_expression(expression)
+            .condition_expression(condition)
+            .expression_attribute_values(":inc", items::number(key.incarnation.0));
         Ok(matches!(self.send_update(update).await?, Updated::Landed))
     }
 

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use crate::id::AttributeName;
+use crate::labels::{self, Attributes};
+
 /// Partition key.
 pub(super) const PK: &str = "pk";
 /// Sort key.
@@ -23,6 +26,14 @@ pub(super) const AS_OF: &str = "as_of";
 pub(super) const TYPE: &str = "workflow_type";
 /// When it started, milliseconds.
 pub(super) const STARTED_AT: &str = "started_at";
+/// What people call the workflow.
+pub(super) const DISPLAY_NAME: &str = "display_name";
+/// The workflow that it belongs to.
+pub(super) const PARENT: &str = "parent";
+/// Its search attributes, a map.
+pub(super) const ATTRIBUTES: &str = "attributes";
+/// Recorded time of the last commit that the card knows of, milliseconds.
+pub(super) const UPDATED_AT: &str = "updated_at";
 /// When it ended, milliseconds.
 pub(super) const CLOSED_AT: &str = "closed_at";
 /// Minute in which somebody must look.
@@ -67,6 +78,32 @@ pub(super) fn text(value: impl Into<String>) -> AttributeValue {
 
 pub(super) fn number(value: u64) -> AttributeValue {
     AttributeValue::N(value.to_string())
+}
+
+/// Search attributes; no attribute of the item where there are none.
+pub(super) fn attributes(attributes: &Attributes) -> Option<AttributeValue> {
+    let value = |value: &labels::AttributeValue| match value {
+        labels::AttributeValue::Flag(flag) => AttributeValue::Bool(*flag),
+        labels::AttributeValue::Number(number) => AttributeValue::N(number.to_string()),
+        labels::AttributeValue::Text(said) => text(said.as_str()),
+    };
+    let all = attributes.iter().map(|(name, of)| (name.to_string(), value(of)));
+    (!attributes.is_empty()).then(|| AttributeValue::M(all.collect()))
+}
+
+/// Those of an item; `None` if they are no search attributes.
+pub(super) fn read_attributes(item: &Item) -> Option<Attributes> {
+    let value = |value: &AttributeValue| match value {
+        AttributeValue::Bool(flag) => Some(labels::AttributeValue::Flag(*flag)),
+        AttributeValue::N(number) => number.parse().ok().map(labels::AttributeValue::Number),
+        AttributeValue::S(said) => Some(labels::AttributeValue::Text(said.clone())),
+        _ => None,
+    };
+    let Some(map) = item.get(ATTRIBUTES) else { return Some(Attributes::new()) };
+    let map = map.as_m().ok()?;
+    map.iter()
+        .map(|(name, of)| Some((AttributeName::new(name.as_str()).ok()?, value(of)?)))
+        .collect()
 }
 
 pub(super) fn binary(value: Vec<u8>) -> AttributeValue {

@@ -4,6 +4,7 @@
 //! text is their order as numbers.
 
 use crate::id::{DispatchKey, Incarnation, Namespace, WorkflowId, hash16};
+use crate::time::Timestamp;
 
 /// Shards of the alarm index.
 pub const ALARM_SHARDS: u16 = 16;
@@ -75,6 +76,11 @@ pub fn alarm_shard(partition: &str) -> u16 {
 /// The partition of the list index that a card is in.
 pub(super) fn list_key(namespace: &Namespace, status: &str, partition: &str) -> String {
     list_shard(namespace, status, shard(partition, LIST_SHARDS))
+}
+
+/// The place of a card in its partition of the list index.
+pub(super) fn list_at(started_at: Timestamp, workflow: &WorkflowId) -> String {
+    format!("{:014}#{workflow}", started_at.0)
 }
 
 /// One partition of the list index.

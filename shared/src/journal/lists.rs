@@ -3,16 +3,19 @@
 //! An index lags behind the table. For alarms that only delays a look; lists
 //! say so in their type.
 
+use std::collections::BTreeMap;
+
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
 use super::faults::retried;
 use super::items::{
-    self, ALARM_AT, ALARM_INDEX, ALARM_SHARD, CLOSED_AT, Item, LIST_AT, LIST_INDEX, LIST_KEY, PK,
-    STARTED_AT, STATUS, TYPE,
+    self, ALARM_AT, ALARM_INDEX, ALARM_SHARD, CLOSED_AT, DISPLAY_NAME, Item, LIST_AT, LIST_INDEX,
+    LIST_KEY, PARENT, PK, STARTED_AT, STATUS, TYPE, UPDATED_AT,
 };
 use super::keys;
 use super::{Journal, JournalError, Purpose};
 use crate::id::{Namespace, WorkflowId};
+use crate::labels::Attributes;
 use crate::time::{Tick, Timestamp};
 
 /// A workflow in a list, as of the index: it may have changed since.
@@ -31,6 +34,19 @@ pub struct Listed {
     /// When it ended, if it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Timestamp>,
+    /// When its last commit was recorded, as far as the card knows: it is written
+    /// where status or labels change. An [exact](crate::query::list::exactly)
+    /// read has the last commit of any kind.
+    pub updated_at: Timestamp,
+    /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// The workflow that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<WorkflowId>,
+    /// Its search attributes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: Attributes,
 }
 
 /// A shard of a list.
@@ -182,12 +198,21 @@ fn listed(item: &Item) -> Option<Listed> {
 
 fn read_listed(item: &Item) -> Option<Listed> {
     let (namespace, workflow) = workflow_of(item).ok()?;
+    let started_at = Timestamp(items::read_number(item, STARTED_AT)?);
+    let closed_at = items::read_number(item, CLOSED_AT).map(Timestamp);
+    // Absent on cards of before it was kept.
+    let updated_at = items::read_number(item, UPDATED_AT).map(Timestamp);
+    let parent = items::read_text(item, PARENT).map(WorkflowId::new).transpose().ok()?;
     Some(Listed {
         namespace,
         workflow,
         status: items::read_text(item, STATUS)?.to_owned(),
         workflow_type: items::read_text(item, TYPE)?.to_owned(),
-        started_at: Timestamp(items::read_number(item, STARTED_AT)?),
-        closed_at: items::read_number(item, CLOSED_AT).map(Timestamp),
+        started_at,
+        closed_at,
+        updated_at: updated_at.or(closed_at).unwrap_or(started_at),
+        display_name: items::read_text(item, DISPLAY_NAME).map(str::to_owned),
+        parent,
+        attributes: items::read_attributes(item)?,
     })
 }

@@ -9,9 +9,13 @@ use aws_sdk_dynamodb::types::{
 
 use super::JournalError;
 use super::items::{
-    ALARM_AT, ALARM_INDEX, ALARM_SHARD, CLOSED_AT, LIST_AT, LIST_INDEX, LIST_KEY, PK, SK,
-    STARTED_AT, STATUS, TYPE,
+    ALARM_AT, ALARM_INDEX, ALARM_SHARD, ATTRIBUTES, CLOSED_AT, DISPLAY_NAME, LIST_AT, LIST_INDEX,
+    LIST_KEY, PARENT, PK, SK, STARTED_AT, STATUS, TYPE, UPDATED_AT,
 };
+
+/// What the index of lists has beside its keys.
+const LISTED: [&str; 8] =
+    [STATUS, TYPE, STARTED_AT, CLOSED_AT, UPDATED_AT, DISPLAY_NAME, PARENT, ATTRIBUTES];
 
 fn key(hash: &str, range: &str) -> [Option<KeySchemaElement>; 2] {
     let one = |name: &str, kind| {
@@ -51,9 +55,7 @@ pub fn table_request(db: &aws_sdk_dynamodb::Client, table: &str) -> CreateTableF
     let keys_only = Projection::builder().projection_type(ProjectionType::KeysOnly).build();
     let shown = Projection::builder()
         .projection_type(ProjectionType::Include)
-        .set_non_key_attributes(Some(
-            [STATUS, TYPE, STARTED_AT, CLOSED_AT].map(str::to_owned).to_vec(),
-        ))
+        .set_non_key_attributes(Some(LISTED.map(str::to_owned).to_vec()))
         .build();
     let indexes = [
         index(ALARM_INDEX, ALARM_SHARD, ALARM_AT, keys_only),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::commit::Commit;
-use crate::event::{Event, Outcome, Target, Timeout, TimerKey, WaitEnd};
+use crate::event::{Event, Outcome, Started, Target, Timeout, TimerKey, WaitEnd};
 use crate::payload::Payload;
 use crate::plan::Plan;
 use crate::time::Timestamp;
@@ -101,22 +101,28 @@ fn outcome(outcome: &Outcome) -> [(&'static str, Value); 2] {
     }
 }
 
+fn started(started: &Started) -> Map<String, Value> {
+    let labels = started.labels.as_deref();
+    let attributes = labels.map(|l| &l.attributes).filter(|attributes| !attributes.is_empty());
+    object([
+        ("type", json!(started.workflow_type)),
+        ("run", json!(started.run)),
+        ("previous_start_seq", json!(started.previous.map(|run| run.seq))),
+        ("package", json!(started.package)),
+        ("planned", json!(started.plan.is_some())),
+        ("input", payload(started.input.as_ref())),
+        ("deadline", json!(started.deadline)),
+        ("max_concurrency", json!(started.concurrency)),
+        ("attempts_max", json!(started.attempts_max)),
+        ("display_name", json!(labels.and_then(|l| l.display_name.as_ref()))),
+        ("parent", json!(labels.and_then(|l| l.parent.as_ref()))),
+        ("attributes", json!(attributes)),
+    ])
+}
+
 fn describe(event: &Event, plan: Option<&Plan>) -> (&'static str, Map<String, Value>) {
     match event {
-        Event::Started(started) => (
-            "started",
-            object([
-                ("type", json!(started.workflow_type)),
-                ("run", json!(started.run)),
-                ("previous_start_seq", json!(started.previous.map(|run| run.seq))),
-                ("package", json!(started.package)),
-                ("planned", json!(started.plan.is_some())),
-                ("input", payload(started.input.as_ref())),
-                ("deadline", json!(started.deadline)),
-                ("max_concurrency", json!(started.concurrency)),
-                ("attempts_max", json!(started.attempts_max)),
-            ]),
-        ),
+        Event::Started(run) => ("started", started(run)),
         Event::Appended(kind, content) => {
             ("appended", object([("kind", json!(kind)), ("payload", payload(content.as_ref()))]))
         }
@@ -170,6 +176,9 @@ fn describe(event: &Event, plan: Option<&Plan>) -> (&'static str, Map<String, Va
         }
         Event::Reopened(reason, deadline) => {
             ("reopened", object([("reason", json!(reason)), ("deadline", json!(deadline))]))
+        }
+        Event::AttributesChanged(changes) => {
+            ("attributes_changed", object([("attributes", json!(changes))]))
         }
     }
 }

@@ -12,8 +12,8 @@
 //! pages may be seen twice or not at all by a query for several statuses.
 //!
 //! Sorted by start, a page costs what it returns. Every other sort, and each
-//! condition that leaves most out, reads all cards of the namespace and the
-//! statuses asked for; beyond 10,000 of them it is [`QueryError::TooBroad`].
+//! condition that leaves most out (a part of a display name, a search
+//! attribute), reads all cards of the namespace and the statuses asked for; beyond 10,000 of them it is [`QueryError::TooBroad`].
 
 mod cursor;
 mod merge;
@@ -23,8 +23,9 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::answer::InvalidInput;
-use crate::id::{Namespace, WorkflowType};
+use crate::id::{Namespace, WorkflowId, WorkflowType};
 use crate::journal::{Journal, JournalError, Listed, LogKey, keys};
+use crate::labels::Attributes;
 use crate::time::Timestamp;
 
 use cursor::Place;
@@ -52,8 +53,18 @@ pub struct ListQuery {
     pub started_from: Option<Timestamp>,
     /// Started then or sooner.
     pub started_to: Option<Timestamp>,
+    /// Last updated then or later.
+    pub updated_from: Option<Timestamp>,
+    /// Last updated then or sooner.
+    pub updated_to: Option<Timestamp>,
     /// Whose ids begin so.
     pub id_prefix: Option<String>,
+    /// Whose display names have this within, or whose ids begin so.
+    pub text: Option<String>,
+    /// Which belong to this workflow.
+    pub parent: Option<WorkflowId>,
+    /// Which have these search attributes, all of them.
+    pub attributes: Attributes,
     /// In this order; ties by id, ascending in any case.
     pub sort: Sort,
     /// The largest first.
@@ -72,7 +83,12 @@ impl Default for ListQuery {
             workflow_type: None,
             started_from: None,
             started_to: None,
+            updated_from: None,
+            updated_to: None,
             id_prefix: None,
+            text: None,
+            parent: None,
+            attributes: Attributes::new(),
             sort: Sort::Started,
             descending: true,
             limit: 50,
@@ -86,8 +102,12 @@ impl Default for ListQuery {
 pub enum Sort {
     /// When the last run started. The one sort whose pages cost what they return.
     Started,
+    /// When it was last updated; see [`Listed::updated_at`].
+    Updated,
     /// When it ended; what has not is the smallest.
     Ended,
+    /// The display name; what has none is the smallest.
+    Name,
     /// The type.
     Type,
     /// The status.
@@ -166,11 +186,19 @@ impl ListQuery {
     }
 
     fn keeps(&self, listed: &Listed) -> bool {
-        let kind = self.workflow_type.as_ref().is_none_or(|t| t.as_str() == listed.workflow_type);
-        let prefix = self.id_prefix.as_ref();
-        kind && prefix.is_none_or(|prefix| listed.workflow.as_str().starts_with(prefix.as_str()))
+        let id = listed.workflow.as_str();
+        let named = |text: &String| listed.display_name.as_ref().is_some_and(|n| n.contains(text));
+        let text = |text: &String| named(text) || id.starts_with(text);
+        let has = |(name, value)| listed.attributes.get(name) == Some(value);
+        self.workflow_type.as_ref().is_none_or(|t| t.as_str() == listed.workflow_type)
+            && self.id_prefix.as_ref().is_none_or(|prefix| id.starts_with(prefix))
+            && self.text.as_ref().is_none_or(text)
+            && self.parent.as_ref().is_none_or(|p| listed.parent.as_ref() == Some(p))
+            && self.attributes.iter().all(has)
             && self.started_from.is_none_or(|from| listed.started_at >= from)
             && self.started_to.is_none_or(|to| listed.started_at <= to)
+            && self.updated_from.is_none_or(|from| listed.updated_at >= from)
+            && self.updated_to.is_none_or(|to| listed.updated_at <= to)
     }
 }
 
@@ -303,11 +331,16 @@ pub async fn exactly(
         };
         let state = &loaded.state;
         let Some(run) = &state.run else { continue };
+        let labels = state.labels.as_deref().cloned().unwrap_or_default();
         let now = Listed {
             status: state.status().to_owned(),
             workflow_type: run.workflow_type.to_string(),
             started_at: run.started_at,
             closed_at: state.ending().map(|_| state.closed_at),
+            updated_at: state.time,
+            display_name: labels.display_name,
+            parent: labels.parent,
+            attributes: labels.attributes,
             ..listed.clone()
         };
         if query.statuses().contains(&state.status()) && query.keeps(&now) {

@@ -1,9 +1,12 @@
 //! One workflow as `everlog show` and programs see it.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use crate::id::{DispatchKey, Incarnation, NodeId, WorkflowType};
+use crate::id::{DispatchKey, Incarnation, NodeId, WorkflowId, WorkflowType};
 use crate::journal::LogKey;
+use crate::labels::Attributes;
 use crate::state::{Attempt, Stage, State};
 use crate::time::Timestamp;
 
@@ -19,6 +22,15 @@ pub struct WorkflowView {
     /// Its type.
     #[serde(rename = "type")]
     pub workflow_type: Option<WorkflowType>,
+    /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// The workflow that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<WorkflowId>,
+    /// Its search attributes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: Attributes,
     /// When it started.
     pub started_at: Option<Timestamp>,
     /// When it ended.
@@ -87,11 +99,15 @@ impl WorkflowView {
             due: state.attempt_due(target, attempt),
         });
         let run = state.run.as_ref();
+        let labels = state.labels.as_deref().cloned().unwrap_or_default();
         Self {
             workflow: key.partition(),
             incarnation: key.incarnation,
             status: state.status(),
             workflow_type: run.map(|run| run.workflow_type.clone()),
+            display_name: labels.display_name,
+            parent: labels.parent,
+            attributes: labels.attributes,
             started_at: run.map(|run| run.started_at),
             closed_at: state.ending().map(|_| state.closed_at),
             head: state.head,

@@ -153,6 +153,13 @@ impl State {
             Event::Closed(ending, _) => self.fold_closed(*ending, at),
             Event::ContinuedAsNew(_) => self.fold_continued(at),
             Event::Reopened(_, deadline) => self.fold_reopened(*deadline, at),
+            Event::AttributesChanged(changes) => {
+                let mut labels = self.labels.take().unwrap_or_default();
+                labels.change(changes);
+                self.labels = Some(labels).filter(|labels| !labels.is_empty());
+                self.card_commit = at.commit;
+                Ok(())
+            }
         }
     }
 

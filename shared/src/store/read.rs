@@ -4,6 +4,7 @@ use super::Address;
 use crate::event::{Ending, Event, TimerKey};
 use crate::id::{Incarnation, TimerId, WorkflowType};
 use crate::journal::{Journal, JournalError, Loaded, LogKey, keys};
+use crate::labels::Labels;
 use crate::payload::Payload;
 use crate::query::{self, EventPage, HistoryEvent, RunCursor, RunPage, WorkflowView};
 use crate::time::Timestamp;
@@ -35,6 +36,8 @@ pub struct Summary {
     pub started_at: Option<Timestamp>,
     /// When the last commit was recorded.
     pub updated_at: Timestamp,
+    /// Display name, parent, and search attributes, folded over the whole history.
+    pub labels: Labels,
     /// When and how the present lease of life ended, if it has: a reopened run
     /// has not.
     pub ended: Option<(Timestamp, Ending)>,
@@ -145,6 +148,7 @@ impl Reader {
             run: run.map_or(0, |run| run.number),
             started_at: run.map(|run| run.started_at),
             updated_at: state.time,
+            labels: state.labels.as_deref().cloned().unwrap_or_default(),
             ended: state.ending().map(|ending| (state.closed_at, ending)),
             failure,
         }))

@@ -17,12 +17,16 @@ use everlog::state::{Life, Stage, State};
 use everlog::time::Tick;
 
 use crate::support::{HOUR, T0, spec};
-use written::{driven, everything, id, of_packages, of_runs, pinned, plan_spec, planned, reopened};
+use written::{
+    driven, everything, id, labelled, of_labels, of_packages, of_runs, pinned, plan_spec, planned,
+    reopened,
+};
 
 const SCHEMA: u16 = 1;
 
 /// Each file has what was new when it was written.
-const FILES: [&str; 3] = ["schema-1.hex", "schema-1-runs.hex", "schema-1-packages.hex"];
+const FILES: [&str; 4] =
+    ["schema-1.hex", "schema-1-runs.hex", "schema-1-packages.hex", "schema-1-labels.hex"];
 
 fn path(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file)
@@ -37,11 +41,13 @@ fn every_encoding_of_schema_1_decodes_and_encodes_to_the_same_bytes() {
     let names: Vec<&str> = golden.keys().map(String::as_str).collect();
     let wanted = [
         "commit",
+        "commit of labels",
         "commit of packages",
         "commit of runs",
         "commit without alarm",
         "plan",
         "state driven",
+        "state of a labelled run",
         "state of a pinned run",
         "state of a reopened run",
         "state planned",
@@ -68,17 +74,19 @@ fn the_golden_commits_say_what_was_written() {
     assert_eq!(commit, of_runs());
     let commit: Commit = decode(&golden["commit of packages"], SCHEMA_READ_MAX).unwrap();
     assert_eq!(commit, of_packages());
+    let commit: Commit = decode(&golden["commit of labels"], SCHEMA_READ_MAX).unwrap();
+    assert_eq!(commit, of_labels());
 }
 
 #[test]
 fn the_golden_commit_has_every_event_note_and_outcome_that_there_is() {
     let of = |name| decode::<Commit>(&read()[name], SCHEMA_READ_MAX).unwrap();
-    let (commit, runs) = (of("commit"), of("commit of runs"));
-    let all = commit.events.iter().chain(&runs.events);
+    let (commit, runs, labels) = (of("commit"), of("commit of runs"), of("commit of labels"));
+    let all = commit.events.iter().chain(&runs.events).chain(&labels.events);
     let mut events: Vec<usize> = all.map(event_number).collect();
     events.sort_unstable();
     events.dedup();
-    assert_eq!(events, (0..=18).collect::<Vec<_>>());
+    assert_eq!(events, (0..=19).collect::<Vec<_>>());
     let mut notes: Vec<usize> = commit.notes.iter().map(|p| note_number(&p.note)).collect();
     notes.sort_unstable();
     assert_eq!(notes, (0..=5).collect::<Vec<_>>());
@@ -123,6 +131,13 @@ fn the_golden_states_hold_what_was_folded() {
 
     let pinned: State = decode(&golden["state of a pinned run"], SCHEMA_READ_MAX).unwrap();
     assert_eq!(pinned.run.as_ref().unwrap().package, Some(PackageHash([7; 32])));
+
+    let state: State = decode(&golden["state of a labelled run"], SCHEMA_READ_MAX).unwrap();
+    let labels = state.labels.unwrap();
+    assert_eq!(labels.display_name.as_deref(), Some("é"));
+    let attributes: Vec<String> =
+        labels.attributes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(attributes, ["a=1", "c=false"]);
 }
 
 #[test]
@@ -161,6 +176,7 @@ fn event_number(event: &Event) -> usize {
         Event::Closed(..) => 16,
         Event::ContinuedAsNew(_) => 17,
         Event::Reopened(..) => 18,
+        Event::AttributesChanged(_) => 19,
     }
 }
 
@@ -236,7 +252,11 @@ fn bless() {
         ("commit of packages", encode(SCHEMA, &of_packages())),
         ("state of a pinned run", encode(SCHEMA, &pinned())),
     ];
-    for (file, sections) in FILES.into_iter().zip([first, runs, packages]) {
+    let labels = vec![
+        ("commit of labels", encode(SCHEMA, &of_labels())),
+        ("state of a labelled run", encode(SCHEMA, &labelled())),
+    ];
+    for (file, sections) in FILES.into_iter().zip([first, runs, packages, labels]) {
         if path(file).exists() {
             continue;
         }

@@ -226,6 +226,7 @@ fn start() -> Event {
         command: CommandHash([7; 16]),
         previous: None,
         package: None,
+        labels: None,
     }))
 }
 

@@ -1,7 +1,8 @@
 //! Lists: conditions, orders, pages, counts. `list_reads` has what they cost.
 
-use everlog::id::{Namespace, WorkflowType};
+use everlog::id::{AttributeName, Namespace, WorkflowId, WorkflowType};
 use everlog::journal::{Journal, Listed};
+use everlog::labels::{AttributeValue, Labels};
 use everlog::query::list::{
     self, Count, ListPage, ListQuery, PAGE_MAX, QueryError, STATUSES, Sort,
 };
@@ -45,9 +46,30 @@ fn many() -> Vec<Made> {
                 .then(|| 100 + rng.below(5));
             let kind = *rng.pick_of(&["order", "poll", "zip"]);
             let id = format!("w-{:02}", (n * 37) % 60);
-            Made { kind, ended, ..made(id, status, rng.below(12)) }
+            let labels = Labels {
+                display_name: rng.percent(70).then(|| {
+                    format!("{} of {}", rng.pick_of(&["Order", "poll~é", "order"]), rng.below(9))
+                }),
+                parent: rng.percent(50).then(|| id_of("w-", rng.below(3))),
+                attributes: [("a", rng.below(3)), ("b", rng.below(2))]
+                    .into_iter()
+                    .filter(|(_, value)| *value > 0)
+                    .map(|(name, value)| attribute(name, value))
+                    .collect(),
+            };
+            let updated = rng.below(20);
+            Made { kind, ended, updated, labels, ..made(id, status, rng.below(12)) }
         })
         .collect()
+}
+
+fn id_of(prefix: &str, n: u64) -> WorkflowId {
+    WorkflowId::new(format!("{prefix}{n}")).expect("an id")
+}
+
+fn attribute(name: &str, value: u64) -> (AttributeName, AttributeValue) {
+    let number = i64::try_from(value).expect("small");
+    (AttributeName::new(name).expect("a name"), AttributeValue::Number(number))
 }
 
 trait Pick {
@@ -68,10 +90,14 @@ async fn every_sort_in_both_directions_has_its_ties_by_id_ascending_on_one_page_
     for made in &all_made {
         make(journal, made).await;
     }
-    for sort in [Sort::Started, Sort::Ended, Sort::Type, Sort::Status, Sort::Id] {
+    let sorts =
+        [Sort::Started, Sort::Updated, Sort::Ended, Sort::Name, Sort::Type, Sort::Status, Sort::Id];
+    for sort in sorts {
         for descending in [false, true] {
             let key = |made: &Made| match sort {
                 Sort::Started => format!("{:014}", made.started),
+                Sort::Updated => format!("{:014}", made.updated),
+                Sort::Name => made.labels.display_name.clone().unwrap_or_default(),
                 Sort::Ended => made.ended.map(|at| format!("{at:014}")).unwrap_or_default(),
                 Sort::Type => made.kind.to_owned(),
                 Sort::Status => made.status.to_owned(),
@@ -111,6 +137,15 @@ async fn all_conditions_hold_together_and_before_the_limit() {
             started_from: rng.percent(50).then(|| Timestamp(BEGAN + rng.below(12))),
             started_to: rng.percent(50).then(|| Timestamp(BEGAN + rng.below(12))),
             id_prefix: rng.percent(50).then(|| format!("w-{}", rng.below(6))),
+            updated_from: rng.percent(30).then(|| Timestamp(BEGAN + rng.below(20))),
+            updated_to: rng.percent(30).then(|| Timestamp(BEGAN + rng.below(20))),
+            text: rng.percent(30).then(|| (*rng.pick_of(&["order", "of 1", "w-1", "é"])).into()),
+            parent: rng.percent(30).then(|| id_of("w-", rng.below(3))),
+            attributes: [("a", 1 + rng.below(2)), ("b", 1)]
+                .into_iter()
+                .filter(|_| rng.percent(25))
+                .map(|(name, value)| attribute(name, value))
+                .collect(),
             sort: if rng.percent(50) { Sort::Started } else { Sort::Id },
             limit: usize::try_from(1 + rng.below(20)).expect("small"),
             ..ListQuery::default()
@@ -122,6 +157,14 @@ async fn all_conditions_hold_together_and_before_the_limit() {
                 && query.started_from.is_none_or(|from| started >= from)
                 && query.started_to.is_none_or(|to| started <= to)
                 && query.id_prefix.as_ref().is_none_or(|prefix| made.id.starts_with(prefix))
+                && query.updated_from.is_none_or(|from| Timestamp(BEGAN + made.updated) >= from)
+                && query.updated_to.is_none_or(|to| Timestamp(BEGAN + made.updated) <= to)
+                && query.parent.as_ref().is_none_or(|p| made.labels.parent.as_ref() == Some(p))
+                && query.text.as_ref().is_none_or(|text| {
+                    let name = made.labels.display_name.as_ref();
+                    name.is_some_and(|name| name.contains(text)) || made.id.starts_with(text)
+                })
+                && query.attributes.iter().all(|(n, v)| made.labels.attributes.get(n) == Some(v))
         };
         let mut wanted: Vec<String> =
             all_made.iter().filter(keeps).map(|made| made.id.clone()).collect();
@@ -195,6 +238,11 @@ async fn a_cursor_of_another_query_garbage_and_a_limit_of_0_are_invalid_queries(
         ListQuery { started_from: Some(Timestamp(1)), ..query.clone() },
         ListQuery { started_to: Some(Timestamp(1)), ..query.clone() },
         ListQuery { id_prefix: Some("w".into()), ..query.clone() },
+        ListQuery { updated_from: Some(Timestamp(1)), ..query.clone() },
+        ListQuery { updated_to: Some(Timestamp(1)), ..query.clone() },
+        ListQuery { text: Some("w".into()), ..query.clone() },
+        ListQuery { parent: Some(id_of("w-", 1)), ..query.clone() },
+        ListQuery { attributes: [attribute("a", 1)].into(), ..query.clone() },
         ListQuery { sort: Sort::Id, ..query.clone() },
         ListQuery { descending: false, ..query.clone() },
     ];

@@ -4,6 +4,7 @@ use everlog::command::{Append, Close, ContinueAsNew, NewEvent, Reopen, Start, Ti
 use everlog::event::Ending;
 use everlog::id::{CommandId, Kind, Namespace, TimerId, WorkflowId};
 use everlog::journal::Purpose;
+use everlog::query::list::{self, ListQuery};
 use everlog::store::{self, Address, ArmedTimer, Reader, Recorder, WriteError};
 use everlog_testing::World;
 use everlog_testing::world::EPOCH;
@@ -103,6 +104,46 @@ async fn sixteen_creators_of_one_workflow_have_one_winner() {
         let ended = futures::future::join_all(race).await;
         assert_eq!(ended.iter().filter(|ended| ended.is_ok()).count(), 1, "{ended:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn labels_stand_in_summary_and_list_and_a_reopened_run_has_no_end_in_either() {
+    let world = World::new().await;
+    let (reader, recorder) = open(&world).await;
+    let of = at("w");
+    let labels = json!({ "display_name": "An order", "parent": "p", "attributes": { "a": 1 } });
+    let start: Start = serde_json::from_value(labels).expect("a start");
+    recorder.start(id("s"), &of, start).await.expect("a start");
+    let change: Append = serde_json::from_value(json!({
+        "expected_seq": 1, "attributes": { "a": null, "b": "x" },
+    }))
+    .expect("an append");
+    tokio::time::sleep(std::time::Duration::from_millis(70)).await;
+    recorder.append(id("a"), &of, change.clone()).await.expect("changed");
+    let again = recorder.append(id("a"), &of, change).await.expect("its repeat");
+    assert!(again.unchanged && again.head == 2);
+    let close = Some(Close { ending: Ending::Failed, result: None });
+    recorder.append(id("c"), &of, Append { close, ..append(2, &[]) }).await.expect("closed");
+    recorder.reopen(id("r"), &of, Reopen::default()).await.expect("reopened");
+    let summary = reader.summary(&of).await.expect("a read").expect("it is known");
+    let page = list::list(reader.journal(), &ListQuery::default()).await.expect("a list").value;
+    let [listed] = &page.items[..] else { panic!("{page:?}") };
+    assert_eq!(summary.labels.display_name.as_deref(), Some("An order"));
+    assert_eq!(listed.display_name, summary.labels.display_name);
+    assert_eq!(listed.parent, summary.labels.parent);
+    assert_eq!(json!(listed.attributes), json!({ "b": "x" }));
+    assert_eq!(listed.attributes, summary.labels.attributes);
+    assert_eq!((listed.status.as_str(), listed.closed_at), ("running", None));
+    assert_eq!(listed.updated_at, summary.updated_at);
+    assert!(listed.updated_at > listed.started_at);
+    // What no list shows is not written to the card: only an exact read has it.
+    tokio::time::sleep(std::time::Duration::from_millis(70)).await;
+    recorder.append(id("e"), &of, append(4, &["k"])).await.expect("appended");
+    let exact = list::exactly(reader.journal(), &ListQuery::default(), &page).await;
+    let exact = exact.expect("folded");
+    assert!(exact[0].updated_at > listed.updated_at);
+    let page = list::list(reader.journal(), &ListQuery::default()).await.expect("a list").value;
+    assert_eq!(page.items[0].updated_at, listed.updated_at);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 use everlog::id::{Incarnation, Namespace, WorkflowId, WorkflowType};
 use everlog::journal::{CardLook, Journal, LogKey};
+use everlog::labels::Labels;
 use everlog::time::{Tick, Timestamp};
 
 /// When the first of them started, milliseconds since 1970.
@@ -22,12 +23,25 @@ pub struct Made {
     pub started: u64,
     /// When it ended, likewise.
     pub ended: Option<u64>,
+    /// When it was last updated, likewise.
+    pub updated: u64,
+    /// What else it is found by.
+    pub labels: Labels,
 }
 
 /// One of type `order` in namespace `default`.
 #[must_use]
 pub fn made(id: impl Into<String>, status: &'static str, started: u64) -> Made {
-    Made { namespace: "default", id: id.into(), status, kind: "order", started, ended: None }
+    Made {
+        namespace: "default",
+        id: id.into(),
+        status,
+        kind: "order",
+        started,
+        ended: None,
+        updated: started,
+        labels: Labels::default(),
+    }
 }
 
 /// Makes its card, with an alarm.
@@ -56,6 +70,8 @@ async fn make_as(journal: &Journal, made: &Made, rev: Option<u64>) {
         workflow_type: WorkflowType::new(made.kind).expect("an id"),
         started_at: Timestamp(BEGAN + made.started),
         closed_at: made.ended.map(|at| Timestamp(BEGAN + at)),
+        updated_at: Timestamp(BEGAN + made.updated),
+        labels: made.labels.clone(),
         as_of: 1,
     };
     assert!(journal.show(&key, &look, rev).await.expect("a card write"));

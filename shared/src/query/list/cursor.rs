@@ -20,10 +20,17 @@ fn instant(at: Timestamp) -> String {
     format!("{:014}", at.0)
 }
 
+/// A text of any characters as one of digits, whose order is the same.
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Place {
     pub(super) fn of(query: &ListQuery, listed: &Listed) -> Self {
         let key = match query.sort {
             Sort::Started => instant(listed.started_at),
+            Sort::Updated => instant(listed.updated_at),
+            Sort::Name => hex(listed.display_name.as_deref().unwrap_or_default()),
             Sort::Ended => listed.closed_at.map(instant).unwrap_or_default(),
             Sort::Type => listed.workflow_type.clone(),
             Sort::Status => listed.status.clone(),
@@ -66,7 +73,7 @@ impl Place {
             return Err(invalid("one of another query"));
         }
         let place = Self { key: key.to_owned(), id: id.to_owned() };
-        let numbered = matches!(query.sort, Sort::Started | Sort::Ended);
+        let numbered = matches!(query.sort, Sort::Started | Sort::Updated | Sort::Ended);
         let digits = key.len() == 14 && key.bytes().all(|b| b.is_ascii_digit());
         let fits = !numbered || digits || (query.sort == Sort::Ended && key.is_empty());
         if !fits || WorkflowId::new(id).is_err() {
@@ -82,14 +89,17 @@ fn fingerprint(query: &ListQuery) -> String {
     let kind = query.workflow_type.as_ref().map(|t| t.as_str()).unwrap_or_default();
     let order = format!("{:?} {}", query.sort, query.descending);
     let statuses = query.statuses().join(" ");
-    let prefix = query.id_prefix.clone().unwrap_or_default();
+    // With whether it is there: an empty text is another condition than none.
+    let other = serde_json::json!([query.id_prefix, query.text, query.parent, query.attributes]);
     DispatchKey(hash16(&[
         query.namespace.as_str().as_bytes(),
         statuses.as_bytes(),
         kind.as_bytes(),
         time(query.started_from).as_bytes(),
         time(query.started_to).as_bytes(),
-        prefix.as_bytes(),
+        time(query.updated_from).as_bytes(),
+        time(query.updated_to).as_bytes(),
+        other.to_string().as_bytes(),
         order.as_bytes(),
     ]))
     .to_string()

@@ -33,6 +33,9 @@ impl State {
                 self.signals.clear();
             }
         }
+        if started.labels.is_some() {
+            self.labels.clone_from(&started.labels);
+        }
         self.life = Life::Open;
         self.card_commit = at.commit;
         self.run = Some(Run {

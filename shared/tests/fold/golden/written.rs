@@ -6,9 +6,10 @@ use everlog::event::{
     Timeouts, TimerKey, WaitEnd,
 };
 use everlog::id::{
-    CommandHash, DispatchKey, Kind, NodeId, OwnerId, PackageHash, QueueName, SignalName, TimerId,
-    WorkflowType,
+    AttributeName, CommandHash, DispatchKey, Kind, NodeId, OwnerId, PackageHash, QueueName,
+    SignalName, TimerId, WorkflowId, WorkflowType,
 };
+use everlog::labels::{AttributeChanges, AttributeValue, Labels};
 use everlog::payload::Payload;
 use everlog::plan::{PlanRef, StoredPlan};
 use everlog::state::State;
@@ -69,6 +70,42 @@ pub(super) fn of_packages() -> Commit {
         notes: Vec::new(),
         ..everything(None)
     }
+}
+
+/// What came with labels.
+pub(super) fn of_labels() -> Commit {
+    let name = |name: &str| AttributeName::new(name).unwrap();
+    let attributes = [
+        (name("customer"), AttributeValue::Text("Ada".into())),
+        (name("amount"), AttributeValue::Number(-7)),
+        (name("rush"), AttributeValue::Flag(true)),
+    ];
+    let labels = Some(Box::new(Labels {
+        display_name: Some("Ada's order".into()),
+        parent: Some(WorkflowId::new("parent").unwrap()),
+        attributes: attributes.clone().into(),
+    }));
+    let mut changes: AttributeChanges =
+        attributes.into_iter().map(|(name, value)| (name, Some(value))).collect();
+    changes.insert(name("gone"), None);
+    Commit {
+        events: vec![
+            Event::Started(Box::new(Started { labels, ..started(None) })),
+            Event::AttributesChanged(changes),
+        ],
+        notes: Vec::new(),
+        ..everything(None)
+    }
+}
+
+/// A driven run with labels.
+pub(super) fn labelled() -> State {
+    let mut log = Log::new();
+    let start = json!({ "display_name": "é", "parent": "p", "attributes": { "a": 1, "b": "x" } });
+    log.tell(json!({ "start": start })).committed();
+    let change = json!({ "expected_seq": 1, "attributes": { "b": null, "c": false } });
+    log.tell(json!({ "append": change })).committed();
+    log.state
 }
 
 /// A driven run that is pinned to a package.
@@ -173,6 +210,7 @@ pub(super) fn started(plan: Option<PlanRef>) -> Started {
         command: CommandHash([5; 16]),
         previous: None,
         package: None,
+        labels: None,
     }
 }
 

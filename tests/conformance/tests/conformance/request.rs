@@ -71,7 +71,7 @@ fn update(request: &Value) -> Kind {
         Kind::TakeOver
     } else if has(":status") {
         let status = values[":status"]["S"].as_str().unwrap_or_default().to_owned();
-        let alarm = expression.contains("REMOVE");
+        let alarm = expression.contains("alarm_at");
         Kind::Show { status, as_of: number(":as_of").unwrap_or(0), alarm }
     } else if expression.starts_with("SET alarm_at = :tick") && expression.contains("ADD") {
         Kind::Lower

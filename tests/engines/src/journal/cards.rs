@@ -2,6 +2,7 @@
 
 use everlog::id::{Incarnation, WorkflowType};
 use everlog::journal::{CardLook, JournalError, LogKey, Opened};
+use everlog::labels::Labels;
 use everlog::time::Tick;
 use futures::future::join_all;
 
@@ -32,6 +33,8 @@ pub(super) fn look(status: &'static str, as_of: u64) -> CardLook {
         workflow_type: WorkflowType::new("order").expect("a type"),
         started_at: STARTED,
         closed_at: (status == "completed").then_some(STARTED.plus_ms(1_000)),
+        updated_at: STARTED,
+        labels: Labels::default(),
         as_of,
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use everlog::journal::{Journal, Listed, LogKey, keys};
+use everlog::id::AttributeName;
+use everlog::journal::{CardLook, Journal, Listed, LogKey, keys};
+use everlog::labels::{self, Labels};
 use everlog::query::list::{self, ListQuery};
 use everlog::time::Tick;
 
@@ -19,6 +21,7 @@ pub(super) const CASES: &[Case<Bench>] = &[
     case!(pages_of_an_index_go_on_from_their_key_among_equal_alarms),
     case!(a_card_without_an_alarm_is_in_no_alarm_index),
     case!(a_card_moves_from_list_to_list_with_its_status),
+    case!(labels_come_and_go_with_the_card_and_stand_in_its_list),
     case!(an_index_holds_what_it_was_told_to_and_no_more),
     case!(an_index_can_not_be_read_consistently, CONSISTENT),
 ];
@@ -163,6 +166,47 @@ async fn a_card_moves_from_list_to_list_with_its_status(bench: Bench) {
     assert_eq!(listed(&journal, "completed", 1).await, names(&[&all[4]]));
 }
 
+async fn labels_come_and_go_with_the_card_and_stand_in_its_list(bench: Bench) {
+    let journal = bench.journal();
+    let one = key("w");
+    journal.open_card(&one, Tick(50)).await.expect("an answer");
+    let attributes = [
+        ("customer", labels::AttributeValue::Text("Ada \"the\" first, é".into())),
+        ("amount", labels::AttributeValue::Number(i64::MIN)),
+        ("rush", labels::AttributeValue::Flag(true)),
+    ];
+    let named = |(name, value): (&str, labels::AttributeValue)| {
+        (AttributeName::new(name).expect("a name"), value)
+    };
+    let labels = Labels {
+        display_name: Some("An order".into()),
+        parent: Some(key("parent").workflow),
+        attributes: attributes.into_iter().map(named).collect(),
+    };
+    let with = |as_of, labels: &Labels| CardLook {
+        labels: labels.clone(),
+        updated_at: STARTED.plus_ms(as_of),
+        ..look("running", as_of)
+    };
+    assert_eq!(journal.show(&one, &with(1, &labels), None).await, Ok(true));
+    listed(&journal, "running", 1).await;
+    let page = page_of(&journal, "running", 1).await;
+    assert_eq!(page[0].display_name, labels.display_name);
+    assert_eq!(page[0].parent, labels.parent);
+    assert_eq!(page[0].attributes, labels.attributes);
+    assert_eq!(page[0].updated_at, STARTED.plus_ms(1));
+    // A reopened one has no end any more, and what was taken away is gone.
+    let closed = CardLook { status: "failed", closed_at: Some(STARTED), ..with(2, &labels) };
+    assert_eq!(journal.show(&one, &closed, Some(0)).await, Ok(true));
+    assert_eq!(listed(&journal, "failed", 1).await.len(), 1);
+    assert_eq!(journal.show(&one, &with(3, &Labels::default()), None).await, Ok(true));
+    listed(&journal, "running", 1).await;
+    let page = page_of(&journal, "running", 1).await;
+    let bare = (&page[0].display_name, &page[0].parent, page[0].closed_at);
+    assert_eq!(bare, (&None, &None, None));
+    assert!(page[0].attributes.is_empty());
+}
+
 async fn an_index_holds_what_it_was_told_to_and_no_more(bench: Bench) {
     let journal = bench.journal();
     let [one] = neighbours(1).try_into().expect("one");
@@ -177,7 +221,8 @@ async fn an_index_holds_what_it_was_told_to_and_no_more(bench: Bench) {
     assert_eq!(names(&alarms.items()[0]), set(&["pk", "sk", "alarm_shard", "alarm_at"]));
     let lists = bench.client().scan().table_name(&bench.table).index_name("lists");
     let lists = lists.send().await.expect("an answer");
-    let shown = ["pk", "sk", "list_key", "list_at", "status", "workflow_type", "started_at"];
+    let shown =
+        ["pk", "sk", "list_key", "list_at", "status", "workflow_type", "started_at", "updated_at"];
     assert_eq!(names(&lists.items()[0]), set(&shown));
 }
 
