@@ -11,6 +11,7 @@ use super::{Barrier, Buffered, Life, Phase, Stage, State};
 use crate::commit::Commit;
 use crate::event::{DrivenWork, Event, Note, TimerKey};
 use crate::id::hash16;
+use crate::labels::AttributeChanges;
 use crate::time::Timestamp;
 
 /// The log contradicts itself.
@@ -153,14 +154,16 @@ impl State {
             Event::Closed(ending, _) => self.fold_closed(*ending, at),
             Event::ContinuedAsNew(_) => self.fold_continued(at),
             Event::Reopened(_, deadline) => self.fold_reopened(*deadline, at),
-            Event::AttributesChanged(changes) => {
-                let mut labels = self.labels.take().unwrap_or_default();
-                labels.change(changes);
-                self.labels = Some(labels).filter(|labels| !labels.is_empty());
-                self.card_commit = at.commit;
-                Ok(())
-            }
+            Event::AttributesChanged(changes) => self.fold_attributes(changes, at),
         }
+    }
+
+    fn fold_attributes(&mut self, changes: &AttributeChanges, at: At) -> Folded {
+        let mut labels = self.labels.take().unwrap_or_default();
+        labels.change(changes);
+        self.labels = Some(labels).filter(|labels| !labels.is_empty());
+        self.card_commit = at.commit;
+        Ok(())
     }
 
     fn fold_pause(&mut self, barrier: Option<Barrier>, at: At) -> Folded {
