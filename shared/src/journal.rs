@@ -28,6 +28,7 @@ mod log;
 mod meter;
 mod packages;
 mod quarantine;
+mod restore;
 mod search;
 mod table;
 

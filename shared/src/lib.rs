@@ -8,6 +8,7 @@
 #![cfg_attr(docsrs, feature(doc_auto_cfg))]
 
 pub mod answer;
+pub mod archive;
 pub mod client;
 pub mod command;
 pub mod commit;

@@ -167,16 +167,7 @@ impl Fleet {
         state: &State,
         rev: Option<u64>,
     ) -> Result<(), GiveBack> {
-        let Some(run) = &state.run else { return Ok(()) };
-        let look = CardLook {
-            status: state.status(),
-            workflow_type: run.workflow_type.clone(),
-            started_at: run.started_at,
-            closed_at: state.ending().map(|_| state.closed_at),
-            updated_at: state.time,
-            labels: state.labels.as_deref().cloned().unwrap_or_default(),
-            as_of: state.card_commit,
-        };
+        let Some(look) = CardLook::of(state) else { return Ok(()) };
         if self.journal.show(key, &look, rev).await? || rev.is_none() {
             return Ok(());
         }

@@ -23,6 +23,7 @@ use super::keys::{self, CARD, LogKey};
 use super::{Journal, JournalError, Purpose};
 use crate::id::{Incarnation, WorkflowType};
 use crate::labels::Labels;
+use crate::state::State;
 use crate::time::{Tick, Timestamp};
 
 /// A card.
@@ -61,6 +62,23 @@ pub struct CardLook {
     pub labels: Labels,
     /// The commit that this is of.
     pub as_of: u64,
+}
+
+impl CardLook {
+    /// What the card of a state shows; `None` before its start.
+    #[must_use]
+    pub fn of(state: &State) -> Option<Self> {
+        let run = state.run.as_ref()?;
+        Some(Self {
+            status: state.status(),
+            workflow_type: run.workflow_type.clone(),
+            started_at: run.started_at,
+            closed_at: state.ending().map(|_| state.closed_at),
+            updated_at: state.time,
+            labels: state.labels.as_deref().cloned().unwrap_or_default(),
+            as_of: state.card_commit,
+        })
+    }
 }
 
 /// What became of a card that was to be created.
@@ -253,6 +271,30 @@ impl Journal {
         look: &CardLook,
         rev: Option<u64>,
     ) -> Result<bool, JournalError> {
+        let (mut update, set, mut remove) = self.shown(key, look);
+        let mut condition = format!("{INCARNATION} = :inc AND {AS_OF} < :{AS_OF}");
+        if let Some(rev) = rev {
+            remove.extend([ALARM_AT.to_owned(), ALARM_SHARD.to_owned()]);
+            condition.push_str(&format!(" AND {ALARM_REV} = :rev"));
+            update = update.expression_attribute_values(":rev", items::number(rev));
+        }
+        let mut expression = format!("SET {}", set.join(", "));
+        if !remove.is_empty() {
+            expression.push_str(&format!(" REMOVE {}", remove.join(", ")));
+        }
+        let update = update
+            .update_expression(expression)
+            .condition_expression(condition)
+            .expression_attribute_values(":inc", items::number(key.incarnation.0));
+        Ok(matches!(self.send_update(update).await?, Updated::Landed))
+    }
+
+    /// An update of the card that shows `look`: what it sets and what it removes.
+    pub(super) fn shown(
+        &self,
+        key: &LogKey,
+        look: &CardLook,
+    ) -> (UpdateItemFluentBuilder, Vec<String>, Vec<String>) {
         let partition = key.partition();
         let labels = &look.labels;
         let shown = [
@@ -280,21 +322,7 @@ impl Journal {
                 None => remove.push(format!("#{name}")),
             }
         }
-        let mut condition = format!("{INCARNATION} = :inc AND {AS_OF} < :{AS_OF}");
-        if let Some(rev) = rev {
-            remove.extend([ALARM_AT.to_owned(), ALARM_SHARD.to_owned()]);
-            condition.push_str(&format!(" AND {ALARM_REV} = :rev"));
-            update = update.expression_attribute_values(":rev", items::number(rev));
-        }
-        let mut expression = format!("SET {}", set.join(", "));
-        if !remove.is_empty() {
-            expression.push_str(&format!(" REMOVE {}", remove.join(", ")));
-        }
-        let update = update
-            .update_expression(expression)
-            .condition_expression(condition)
-            .expression_attribute_values(":inc", items::number(key.incarnation.0));
-        Ok(matches!(self.send_update(update).await?, Updated::Landed))
+        (update, set, remove)
     }
 
     pub(super) fn shard_of(&self, key: &LogKey) -> aws_sdk_dynamodb::types::AttributeValue {

@@ -49,6 +49,16 @@ impl Journal {
         }
     }
 
+    /// Writes a checkpoint of a log that was put there as a whole. Never fails:
+    /// it is only lost.
+    pub(crate) async fn checkpoint_whole(&self, key: &LogKey) {
+        let Ok(mut loaded) = self.load(key).await else { return };
+        // What older checkpoints its commits speak of were never put here.
+        loaded.checkpoint = 0;
+        loaded.bytes_since = BYTES_SINCE_MAX;
+        self.checkpoint_if_due(key, &mut loaded).await;
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the journal is where puts belong; conditional")]
     async fn put_checkpoint(&self, key: &LogKey, number: u64, body: Vec<u8>) -> Result<(), Fault> {
         let answer = self
