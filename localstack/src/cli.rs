@@ -4,6 +4,7 @@
 //! or a file is wrong, 3 the workflow was cancelled, 4 it timed out, 5 there is
 //! no such workflow, 6 the answer was no, 70 the stack failed, 130 interrupted.
 
+mod archive;
 mod control;
 mod cost;
 mod doctor;
@@ -126,6 +127,10 @@ enum Sub {
     /// Store, list, fetch, route and delete archives of workflow code.
     #[command(subcommand)]
     Package(packages::PackageSub),
+    /// Write a workflow as JSON lines, to keep or to import.
+    Export(archive::ExportArgs),
+    /// Make a workflow of what `export` wrote.
+    Import(archive::ImportArgs),
     /// Say whether a deployed fleet is whole and well, and what to do if not.
     Doctor,
     /// Show what a deployed fleet gave up, and why.
@@ -246,6 +251,8 @@ async fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Some(Sub::Reopen(args)) => control::reopen(&global, args).await,
         Some(Sub::Signal(args)) => control::signal(&global, args).await,
         Some(Sub::Package(what)) => packages::package(&global, &what).await,
+        Some(Sub::Export(args)) => archive::export(&global, &args).await,
+        Some(Sub::Import(args)) => archive::import(&global, &args).await,
         Some(Sub::Doctor) => doctor::doctor(&global).await,
         Some(Sub::DeadLetters(args)) => letters::dead_letters(&global, &args).await,
         Some(Sub::Redrive(args)) => letters::redrive(&global, &args).await,

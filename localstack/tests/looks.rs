@@ -1,5 +1,6 @@
 //! `everlog` looks: runs, ranges, lists and packages, as a user asks for them.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -80,6 +81,32 @@ async fn runs_and_ranges_of_a_history_are_shown_and_a_run_is_reopened_and_follow
 }
 
 #[tokio::test]
+async fn a_history_is_followed_on_when_the_owner_of_the_file_goes_away() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = folder.path().join("everlog.db");
+    two_runs(&db).await;
+    let follow = || {
+        let mut process = everlog(&db)
+            .args(["--json", "history", "other", "--follow"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let mut lines = BufReader::new(process.stdout.take().expect("its output")).lines();
+        let first = lines.next().expect("a line").expect("text");
+        assert!(first.contains("started"), "{first}");
+        (process, lines)
+    };
+    let (mut owner, _) = follow();
+    let (mut guest, lines) = follow();
+    owner.kill().expect("killed");
+    owner.wait().expect("it has ended");
+    assert_eq!(told(&db, &["cancel", "other"]).0, 0);
+    let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert_eq!(rest.len(), 2, "each event once: {rest:?}");
+    assert!(guest.wait().expect("it ends").success());
+}
+
+#[tokio::test]
 async fn lists_are_asked_for_by_flags_and_wrong_ones_end_with_exit_code_2() {
     let folder = tempfile::tempdir().expect("a folder");
     let db = folder.path().join("everlog.db");
@@ -148,4 +175,40 @@ async fn a_package_is_put_listed_fetched_routed_and_deleted() {
     assert_eq!(told(&db, &["package", "delete", "order", second]).1, ["it was not there"]);
     assert_eq!(told(&db, &["package", "get", "order", second, back]).0, 2);
     assert_eq!(told(&db, &["package", "put", "order", "/nowhere"]).0, 2);
+}
+
+#[tokio::test]
+async fn a_workflow_is_exported_and_imported_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (db, other) = (folder.path().join("one.db"), folder.path().join("two.db"));
+    two_runs(&db).await;
+    let file = folder.path().join("poll.jsonl");
+    let file = file.to_str().expect("text");
+    assert_eq!(told(&db, &["export", "poll", "--out", file]), (0, vec![]));
+    let written = std::fs::read_to_string(file).expect("a file");
+    let (code, printed) = told(&db, &["export", "poll"]);
+    assert_eq!((code, printed.join("\n") + "\n"), (0, written.clone()), "or as it is printed");
+    let appended = |line: &&str| line.contains(r#""event":"appended""#);
+    assert_eq!(written.lines().filter(appended).count(), 1, "people can read it");
+    let commits = written.lines().count() - 2;
+    assert_eq!(told(&other, &["import", file]), (0, vec![format!("poll: {commits} commits")]));
+    assert_eq!(told(&other, &["import", file]).1, ["poll: it was there already"]);
+    assert_eq!(read(&other, &["import", file])["unchanged"], json!(true));
+    let history = |db: &Path| told(db, &["--json", "history", "poll"]);
+    assert_eq!(history(&other), history(&db));
+    assert_eq!(told(&other, &["reopen", "poll"]).0, 0, "and it goes on there");
+    let open = folder.path().join("open.jsonl");
+    let open = open.to_str().expect("text");
+    assert_eq!(told(&db, &["export", "other", "--out", open]).0, 0);
+    for (wrong, why) in [
+        (&["import", open][..], "it runs"),
+        (&["import", file], "another history is there by now"),
+        (&["--namespace", "n", "import", file], "it is of another namespace"),
+        (&["import", "/nowhere"], "there is no file"),
+        (&["import", "Cargo.toml"], "it is no archive"),
+        (&["export", "poll", "--out", "/nowhere/poll"], "it can't be written"),
+    ] {
+        assert_eq!(told(&other, wrong).0, 2, "{why}");
+    }
+    assert_eq!(told(&other, &["export", "nobody"]).0, 5);
 }

@@ -16,7 +16,7 @@
 //! byte for byte; and that no reader ever sees a part of it: commits are written
 //! under an incarnation that no card names, and one conditional write of the card
 //! makes them the workflow. An import that dies before that write leaves items
-//! that nobody reads, and the same import again goes on with them.
+//! that nobody reads; the same import again begins anew, under another one.
 //!
 //! Only what has ended is imported: what is open has workers, timers and queues
 //! elsewhere, and would live twice. A driven run may be reopened afterwards.
@@ -73,6 +73,9 @@ pub enum ArchiveError {
     /// The life before was begun a moment ago: try again in so many seconds.
     #[error("the life before is too young; again in {0} seconds")]
     TooYoung(u64),
+    /// It took longer than a day: what was written first may be gone.
+    #[error("it took {0} seconds, expected at most 86400")]
+    TooSlow(u64),
     /// The file can't be read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -11,6 +11,8 @@ use super::{Failure, Global, timeline};
 
 /// Events that are read at a time.
 const PAGE: usize = 500;
+/// Times that it is begun again after a failure, without news in between.
+const TRIES: u32 = 5;
 /// Between two looks at a history that is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -41,27 +43,51 @@ pub(crate) struct RunsArgs {
 }
 
 pub(super) async fn history(global: &Global, args: &HistoryArgs) -> Result<u8, Failure> {
+    let mut place = Place { from: args.from.max(1), left: args.limit.unwrap_or(u64::MAX) };
+    let mut tries = 0;
+    loop {
+        let before = place.from;
+        match read_on(global, args, &mut place).await {
+            // The owner of the file may have gone away: somebody else is it now,
+            // perhaps we. What was printed is not printed again.
+            Err(Failure::Stack(_)) if tries < TRIES => tries += 1,
+            ended => return ended.map(|()| 0),
+        }
+        if place.from != before {
+            tries = 0;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// How far a history was printed.
+struct Place {
+    from: u64,
+    left: u64,
+}
+
+/// Prints what is there from `place` on, and what comes if that is asked for.
+async fn read_on(global: &Global, args: &HistoryArgs, place: &mut Place) -> Result<(), Failure> {
     let session = Session::open(global, &[]).await?;
     let (key, mut loaded) = session.load(&args.workflow).await?;
     let journal = session.journal();
-    let (mut from, mut left) = (args.from.max(1), args.limit.unwrap_or(u64::MAX));
     loop {
-        let most = usize::try_from(left).unwrap_or(PAGE).min(PAGE);
-        let page = query::events_from(journal, &key, &loaded, from, most).await;
+        let most = usize::try_from(place.left).unwrap_or(PAGE).min(PAGE);
+        let page = query::events_from(journal, &key, &loaded, place.from, most).await;
         let page = page.map_err(|e| Failure::stack(&e))?;
         for event in &page.events {
             print(global, event)?;
+            place.from = event.seq + 1;
+            place.left -= 1;
         }
-        left -= page.events.len() as u64;
-        from = page.events.last().map_or(from, |event| event.seq + 1);
-        if left == 0 {
-            return Ok(0);
+        if place.left == 0 {
+            return Ok(());
         }
         if page.next.is_some() {
             continue;
         }
         if !args.follow || !loaded.state.open() {
-            return Ok(0);
+            return Ok(());
         }
         tokio::time::sleep(LOOK_EVERY).await;
         journal.refresh(&key, &mut loaded).await.map_err(|e| Failure::stack(&e))?;

@@ -63,6 +63,8 @@ pub struct Archive {
     pub workflow: WorkflowId,
     /// The last sequence number.
     pub head: u64,
+    /// SHA-256 of what was written.
+    pub(super) hash: String,
     /// Parts of stored plans: sort keys and bytes.
     pub(super) chunks: Vec<(String, Vec<u8>)>,
     /// Commits 1, 2, 3, … as they stood in the table.
@@ -110,6 +112,7 @@ pub fn read(input: impl BufRead) -> Result<Archive, ArchiveError> {
                 namespace: header.namespace,
                 workflow: header.workflow,
                 head: header.head,
+                hash: String::new(),
                 chunks: Vec::new(),
                 frames: Vec::new(),
             });
@@ -138,7 +141,7 @@ pub fn read(input: impl BufRead) -> Result<Archive, ArchiveError> {
                 if end.end != found {
                     return Err(invalid("it is not as it was written: another hash".into()));
                 }
-                ended = true;
+                (archive.hash, ended) = (found, true);
             }
         }
         hash.update(&text);

@@ -12,6 +12,8 @@ use crate::state::{Life, State};
 const BEFORE_MS: u64 = 10 * 60_000;
 /// The least of that, where there was a life before.
 const BEFORE_MS_MIN: u64 = 2 * 60_000;
+/// How long an import may take: long before anybody removes what no card names.
+const WITHIN_MS: u64 = 86_400_000;
 /// Incarnations that are tried where other archives left something.
 const TRIES: u64 = 16;
 
@@ -26,12 +28,12 @@ pub struct Imported {
 
 /// Makes an archive a workflow of the table, under its namespace and id.
 ///
-/// Costs a write unit a started KiB of each commit and chunk, and two to four
-/// for the card and a checkpoint.
+/// Costs a write unit a started KiB of each commit and chunk, and four to five
+/// for the claim, the card and a checkpoint.
 ///
 /// # Errors
-/// [`ArchiveError`]. After [`ArchiveError::Journal`] import again: what was
-/// written is found.
+/// [`ArchiveError`]. After [`ArchiveError::Journal`] import again: if it is
+/// there after all, that is found.
 pub async fn import(journal: &Journal, archive: &Archive) -> Result<Imported, ArchiveError> {
     let (namespace, workflow) = (&archive.namespace, &archive.workflow);
     let key = |incarnation| LogKey::new(namespace.clone(), workflow.clone(), incarnation);
@@ -39,8 +41,8 @@ pub async fn import(journal: &Journal, archive: &Archive) -> Result<Imported, Ar
         || ArchiveError::Exists { namespace: namespace.clone(), workflow: workflow.clone() };
     let state = fold(journal, archive)?;
     let partition = key(Incarnation(0)).partition();
-    let now = journal.clock().now().0;
-    let mut earliest = now.saturating_sub(BEFORE_MS);
+    let now = journal.clock().now();
+    let mut earliest = now.0.saturating_sub(BEFORE_MS);
     let card = journal.card(&partition).await?;
     if let Some(card) = &card {
         let key = key(card.incarnation);
@@ -53,14 +55,18 @@ pub async fn import(journal: &Journal, archive: &Archive) -> Result<Imported, Ar
             _ => return Err(exists()),
         }
     }
-    if earliest > now.saturating_sub(BEFORE_MS_MIN) {
-        let wait_ms = (earliest + BEFORE_MS_MIN).saturating_sub(now);
+    if earliest > now.0.saturating_sub(BEFORE_MS_MIN) {
+        let wait_ms = (earliest + BEFORE_MS_MIN).saturating_sub(now.0);
         return Err(ArchiveError::TooYoung(wait_ms.div_ceil(1_000)));
     }
     for incarnation in (earliest..earliest + TRIES).map(Incarnation) {
         let key = key(incarnation);
         if !write(journal, &key, archive).await? {
             continue;
+        }
+        let took_ms = journal.clock().now().since(now);
+        if took_ms > WITHIN_MS {
+            return Err(ArchiveError::TooSlow(took_ms / 1_000));
         }
         let from = card.as_ref().map(|card| card.incarnation);
         return match journal.restore_card(&key, &state, from).await? {
@@ -88,8 +94,13 @@ fn fold(journal: &Journal, archive: &Archive) -> Result<State, ArchiveError> {
     }
 }
 
-/// Writes chunks and commits; false if another log has begun there.
+/// Writes chunks and commits; false if another archive or log has begun there.
+/// The incarnation is this archive's alone: of two that begin alike, one would
+/// else go on where the other ends.
 async fn write(journal: &Journal, key: &LogKey, archive: &Archive) -> Result<bool, JournalError> {
+    if !journal.claim_import(key, &archive.hash).await? {
+        return Ok(false);
+    }
     for (sort_key, chunk) in &archive.chunks {
         journal.restore_chunk(&key.partition(), sort_key, chunk).await?;
     }

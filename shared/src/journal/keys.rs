@@ -42,6 +42,10 @@ impl LogKey {
         format!("c#{:014}#{n:010}", self.incarnation.0)
     }
 
+    pub(super) fn import(&self) -> String {
+        format!("i#{:014}", self.incarnation.0)
+    }
+
     pub(super) fn checkpoint(&self) -> String {
         format!("p#{:014}", self.incarnation.0)
     }

@@ -92,6 +92,19 @@ impl Journal {
         Ok(state)
     }
 
+    /// Gives an incarnation that no card names to one archive, by its hash; false
+    /// if it is another's. One write unit.
+    ///
+    /// # Errors
+    /// As a write that may be repeated.
+    pub(crate) async fn claim_import(
+        &self,
+        key: &LogKey,
+        hash: &str,
+    ) -> Result<bool, JournalError> {
+        self.restore(key.partition(), key.import(), hash.as_bytes(), Purpose::ChunkWrite).await
+    }
+
     /// Puts a chunk back, as it was.
     ///
     /// # Errors
@@ -116,14 +129,24 @@ impl Journal {
         number: u64,
         frame: &[u8],
     ) -> Result<bool, JournalError> {
-        let item = frame_item(key.partition(), key.commit(number), frame);
-        let found = match retried(|| self.put_if_absent(item.clone(), Purpose::Commit)).await? {
+        self.restore(key.partition(), key.commit(number), frame, Purpose::Commit).await
+    }
+
+    /// Puts bytes where nothing is; false if other bytes stand there.
+    async fn restore(
+        &self,
+        partition: String,
+        sort_key: String,
+        body: &[u8],
+        purpose: Purpose,
+    ) -> Result<bool, JournalError> {
+        let item = frame_item(partition.clone(), sort_key.clone(), body);
+        let found = match retried(|| self.put_if_absent(item.clone(), purpose)).await? {
             None => return Ok(true),
             Some(Some(found)) => Some(found),
-            Some(None) => self.get(&key.partition(), &key.commit(number), Purpose::Search).await?,
+            Some(None) => self.get(&partition, &sort_key, Purpose::Search).await?,
         };
-        let body = found.as_ref().and_then(|item| items::read_binary(item, BODY));
-        Ok(body == Some(frame))
+        Ok(found.as_ref().and_then(|item| items::read_binary(item, BODY)) == Some(body))
     }
 
     /// Names the incarnation on the card: from here on it is the workflow. `from`

@@ -1,7 +1,7 @@
 //! Packages: whole with their route or not at all, whatever is lost or dies.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use everlog::fleet::Function;
@@ -10,9 +10,9 @@ use everlog::journal::{Journal, JournalError, PACKAGE_BYTES_MAX, PackageError};
 use everlog::limits::CHUNK_BYTES_MAX;
 use everlog::message::Dispatch;
 use everlog_local::stack;
-use everlog_local::transport::{Handler, NoAnswer};
+use everlog_local::transport::Handler;
 use everlog_sqs::Receive;
-use everlog_testing::cuts::writes;
+use everlog_testing::cuts::{Cut, cutting};
 use everlog_testing::world::command;
 use everlog_testing::{Rng, World};
 use serde_json::json;
@@ -124,49 +124,12 @@ async fn a_deployment_that_comes_late_does_not_take_the_route_back() {
     assert_eq!(quick.package(&kind, old).await.expect("it is stored"), b"old");
 }
 
-/// What happens at one write.
-#[derive(Debug, Clone, Copy)]
-enum Cut {
-    DiesBefore,
-    DiesAfter,
-    AnswerLost,
-    RequestLost,
-}
-
-/// Cuts at write `at`; counts the writes.
-fn cutting(inner: Handler, at: usize, cut: Cut) -> (Handler, Arc<AtomicUsize>) {
-    let count = Arc::new(AtomicUsize::new(0));
-    let counted = count.clone();
-    let handler: Handler = Arc::new(move |call| {
-        let write = writes(&call.target) || call.target.ends_with("DeleteItem");
-        let number = counted.fetch_add(usize::from(write), Ordering::SeqCst);
-        let dead = match cut {
-            // A read after the write that it died at is not made either.
-            Cut::DiesBefore | Cut::DiesAfter if !write => number > at,
-            Cut::DiesBefore => number >= at,
-            Cut::DiesAfter => number > at,
-            Cut::AnswerLost | Cut::RequestLost => false,
-        };
-        let here = number == at && write;
-        let inner = inner.clone();
-        Box::pin(async move {
-            if dead || (here && matches!(cut, Cut::RequestLost)) {
-                return Err(NoAnswer);
-            }
-            let answer = inner(call).await;
-            let lost = here && matches!(cut, Cut::AnswerLost | Cut::DiesAfter);
-            if lost { Err(NoAnswer) } else { answer }
-        })
-    });
-    (handler, count)
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_put_that_is_cut_at_any_write_leaves_the_old_or_the_new_and_its_repeat_the_new() {
     let (old, new) = (archive(1, 10), archive(2, 2 * CHUNK_BYTES_MAX + 1));
     let (old_hash, new_hash) = (PackageHash::of(&old), PackageHash::of(&new));
     for at in 0..4 {
-        for cut in [Cut::DiesBefore, Cut::DiesAfter, Cut::AnswerLost, Cut::RequestLost] {
+        for cut in Cut::ALL {
             let world = World::new().await;
             let whole = world.observer.journal();
             whole.put_package(&order(), &old).await.expect("stored");
@@ -174,8 +137,7 @@ async fn a_put_that_is_cut_at_any_write_leaves_the_old_or_the_new_and_its_repeat
             let (handler, count) = cutting(world.direct(), at, cut);
             let put = journal(&world, handler).await.put_package(&order(), &new).await;
             assert!(count.load(Ordering::SeqCst) > at, "write {at} is there to be cut");
-            let dies = matches!(cut, Cut::DiesBefore | Cut::DiesAfter);
-            assert_eq!(put.is_ok(), !dies, "write {at}, {cut:?}: {put:?}");
+            assert_eq!(put.is_ok(), !cut.kills(), "write {at}, {cut:?}: {put:?}");
             let route = whole.route(&order()).await.expect("a read").expect("a route");
             assert!([old_hash, new_hash].contains(&route), "write {at}, {cut:?}");
             let routed = whole.package(&order(), route).await.expect("what is routed is whole");
@@ -201,7 +163,7 @@ async fn a_delete_that_is_cut_at_any_write_removes_the_version_or_leaves_it_whol
     let bytes = archive(3, 2 * CHUNK_BYTES_MAX + 1);
     let hash = PackageHash::of(&bytes);
     for at in 0..4 {
-        for cut in [Cut::DiesBefore, Cut::DiesAfter, Cut::AnswerLost, Cut::RequestLost] {
+        for cut in Cut::ALL {
             let world = World::new().await;
             let whole = world.observer.journal();
             whole.put_package(&order(), &bytes).await.expect("stored");

@@ -137,3 +137,34 @@ impl Cutter {
         })
     }
 }
+
+/// The same for a caller that is no function: after its death every request of
+/// it goes unanswered, so that its call ends and the test goes on. Also how many
+/// writes it has made.
+#[must_use]
+pub fn cutting(inner: Handler, at: usize, cut: Cut) -> (Handler, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    let handler: Handler = Arc::new(move |call| {
+        let write = writes(&call.target);
+        let number = counted.fetch_add(usize::from(write), Ordering::SeqCst);
+        let dead = match cut {
+            // A read after the write that it died at is not made either.
+            Cut::DiesBefore | Cut::DiesAfter if !write => number > at,
+            Cut::DiesBefore => number >= at,
+            Cut::DiesAfter => number > at,
+            Cut::AnswerLost | Cut::RequestLost => false,
+        };
+        let here = number == at && write;
+        let inner = inner.clone();
+        Box::pin(async move {
+            if dead || (here && cut == Cut::RequestLost) {
+                return Err(NoAnswer);
+            }
+            let answer = inner(call).await;
+            let lost = here && matches!(cut, Cut::AnswerLost | Cut::DiesAfter);
+            if lost { Err(NoAnswer) } else { answer }
+        })
+    });
+    (handler, count)
+}
