@@ -127,6 +127,12 @@ enum Sub {
     /// Store, list, fetch, route and delete archives of workflow code.
     #[command(subcommand)]
     Package(packages::PackageSub),
+    /// Delete a workflow that has ended; what is left of it goes in an hour.
+    Delete(control::WorkflowArgs),
+    /// Forbid to delete a workflow, by command and by retention.
+    Hold(control::ReasonArgs),
+    /// Lift the hold of a workflow.
+    Release(control::WorkflowArgs),
     /// Write a workflow as JSON lines, to keep or to import.
     Export(archive::ExportArgs),
     /// Make a workflow of what `export` wrote.
@@ -251,6 +257,9 @@ async fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Some(Sub::Reopen(args)) => control::reopen(&global, args).await,
         Some(Sub::Signal(args)) => control::signal(&global, args).await,
         Some(Sub::Package(what)) => packages::package(&global, &what).await,
+        Some(Sub::Delete(args)) => control::delete(&global, args).await,
+        Some(Sub::Hold(args)) => control::hold(&global, args).await,
+        Some(Sub::Release(args)) => control::release(&global, args).await,
         Some(Sub::Export(args)) => archive::export(&global, &args).await,
         Some(Sub::Import(args)) => archive::import(&global, &args).await,
         Some(Sub::Doctor) => doctor::doctor(&global).await,

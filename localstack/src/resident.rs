@@ -32,9 +32,13 @@ const HIDDEN_S: i32 = 180;
 /// Longest wait after a receive that failed, seconds.
 const PAUSE_S_MAX: u64 = 20;
 
-/// Serves until `stopped` says so; then what is under way is finished.
-pub async fn serve(deployed: Deployed, pollers: usize, stopped: watch::Receiver<bool>) {
-    let fleet = deployed.fleet();
+/// Serves as `fleet` until `stopped` says so; then what is under way is finished.
+pub async fn serve(
+    fleet: Fleet,
+    deployed: Deployed,
+    pollers: usize,
+    stopped: watch::Receiver<bool>,
+) {
     let mut tasks = JoinSet::new();
     for function in Function::ALL {
         // The pollers of one function share its instance, as they share its log.

@@ -81,6 +81,12 @@ pub enum Verb {
     Cancel(Barrier),
     /// Go on with a run after its end.
     Reopen(Reopen),
+    /// Delete the workflow, which has ended.
+    Delete(Delete),
+    /// Forbid to delete it: a legal hold.
+    Hold(Barrier),
+    /// Lift the hold.
+    Release(Resume),
 }
 
 impl Command {
@@ -118,6 +124,9 @@ impl Verb {
             Self::Resume(_) => "resume",
             Self::Cancel(_) => "cancel",
             Self::Reopen(_) => "reopen",
+            Self::Delete(_) => "delete",
+            Self::Hold(_) => "hold",
+            Self::Release(_) => "release",
         }
     }
 }
@@ -341,7 +350,13 @@ pub struct Signal {
     pub payload: Option<Payload>,
 }
 
-/// Pause or cancel.
+/// Delete. Nobody finds the workflow any more; its items go an hour later, and
+/// its id may be started again at once.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Delete {}
+
+/// Pause, cancel or hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Barrier {
@@ -365,7 +380,7 @@ pub struct Reopen {
     pub deadline: Option<Timestamp>,
 }
 
-/// Resume.
+/// Resume, or release.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resume {}

@@ -6,6 +6,7 @@
 //! | `EVERLOG_QUEUES` | JSON object: logical queue name → queue URL |
 //! | `EVERLOG_FLEET` | name of the deployment, for metrics; the table's where absent |
 //! | `EVERLOG_SCHEMA` | schema to write; the newest where absent |
+//! | `EVERLOG_RETENTION_DAYS` | days after which what has ended is deleted; 0 or absent: never |
 //!
 //! Messages name queues by logical names alone, so nobody can make the fleet
 //! send anywhere else.
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 use crate::commit::SCHEMA_READ_MAX;
 use crate::id::QueueName;
+use crate::limits::RETENTION_DAYS_MAX;
 
 /// The queue of `append`.
 pub const APPEND: &str = "append";
@@ -45,6 +47,8 @@ pub struct Config {
     pub queues: Queues,
     /// The schema to write.
     pub schema: u16,
+    /// Milliseconds after which what has ended is deleted; never where absent.
+    pub retention_ms: Option<u64>,
 }
 
 /// Addresses of queues by logical name.
@@ -92,10 +96,27 @@ impl Config {
                 })?
             }
         };
+        let retention_ms = match lookup("EVERLOG_RETENTION_DAYS").filter(|text| !text.is_empty()) {
+            None => None,
+            Some(text) => retention_ms(&text)?,
+        };
         let table = need("EVERLOG_TABLE")?;
         let fleet = need("EVERLOG_FLEET").unwrap_or_else(|_| table.clone());
-        Ok(Self { fleet, table, queues, schema })
+        Ok(Self { fleet, table, queues, schema, retention_ms })
     }
+}
+
+/// Days as `EVERLOG_RETENTION_DAYS` has them, in milliseconds; 0 is never.
+///
+/// # Errors
+/// [`ConfigError`] names the variable and its bounds.
+pub fn retention_ms(days: &str) -> Result<Option<u64>, ConfigError> {
+    let parsed = days.parse::<u64>().ok().filter(|days| *days <= RETENTION_DAYS_MAX);
+    let days = parsed.ok_or_else(|| ConfigError {
+        name: "EVERLOG_RETENTION_DAYS",
+        why: format!("expected 0 to {RETENTION_DAYS_MAX}, found {days}"),
+    })?;
+    Ok(Some(days * 24 * 3_600_000).filter(|ms| *ms > 0))
 }
 
 impl Queues {
@@ -158,6 +179,16 @@ mod tests {
     fn a_missing_variable_is_named() {
         assert_eq!(lookup("", "{}").unwrap_err().name, "EVERLOG_TABLE");
         assert_eq!(lookup("t", "[]").unwrap_err().name, "EVERLOG_QUEUES");
+    }
+
+    #[test]
+    fn days_of_retention_are_0_to_3650_and_0_is_never() {
+        assert_eq!(retention_ms("0"), Ok(None));
+        assert_eq!(retention_ms("1"), Ok(Some(86_400_000)));
+        assert_eq!(retention_ms("3650"), Ok(Some(3_650 * 86_400_000)));
+        for wrong in ["3651", "-1", "1.5", "a week"] {
+            assert_eq!(retention_ms(wrong).unwrap_err().name, "EVERLOG_RETENTION_DAYS", "{wrong}");
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod append;
 mod attempt;
 mod control;
 mod draft;
+mod keep;
 mod look;
 mod runs;
 mod start;
@@ -143,6 +144,9 @@ pub fn decide(draft: &mut Draft, context: &Context, command: &Command) -> Result
         Verb::Resume(_) => control::resume(draft, context, hash),
         Verb::Cancel(barrier) => control::cancel(draft, context, barrier),
         Verb::Reopen(reopen) => runs::reopen(draft, context, hash, reopen),
+        Verb::Delete(_) => keep::delete(draft),
+        Verb::Hold(barrier) => keep::hold(draft, context, hash, barrier),
+        Verb::Release(_) => keep::release(draft, context, hash),
     }?;
     if draft.size() != before {
         draft.answered(hash);

@@ -365,4 +365,13 @@ pub enum Note {
     /// Nothing follows in this incarnation.
     #[n(5)]
     Deleted,
+    /// It is not to be deleted, for this reason, until the hold is lifted.
+    #[n(6)]
+    HoldPlaced(#[n(0)] Option<String>),
+    /// It may be deleted again.
+    #[n(7)]
+    HoldLifted,
+    /// Ended as it is, it is deleted then.
+    #[n(8)]
+    Expires(#[n(0)] Timestamp),
 }

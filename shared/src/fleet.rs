@@ -30,6 +30,7 @@ pub mod lambda;
 pub mod look;
 pub mod measure;
 mod quarantine;
+mod removal;
 mod serve;
 pub mod sweep;
 
@@ -62,6 +63,8 @@ pub struct Fleet {
     deadline: Option<tokio::time::Instant>,
     /// What the present invocation comes to, if anybody asks.
     tally: Tally,
+    /// Milliseconds after which what has ended is deleted; never where absent.
+    retention_ms: Option<u64>,
 }
 
 /// The five functions.
@@ -97,7 +100,10 @@ impl Function {
             | Verb::Pause(_)
             | Verb::Resume(_)
             | Verb::Cancel(_)
-            | Verb::Reopen(_) => Self::Append,
+            | Verb::Reopen(_)
+            | Verb::Delete(_)
+            | Verb::Hold(_)
+            | Verb::Release(_) => Self::Append,
         }
     }
 
@@ -161,7 +167,15 @@ impl Fleet {
             cache: Arc::default(),
             deadline: None,
             tally: Tally::default(),
+            retention_ms: None,
         }
+    }
+
+    /// The same instance: what it ends is deleted so long after, milliseconds;
+    /// never without.
+    #[must_use]
+    pub fn keeping(self, retention_ms: Option<u64>) -> Self {
+        Self { retention_ms, ..self }
     }
 
     /// The same instance, for an invocation that ends at `deadline`,

@@ -19,6 +19,7 @@ pub mod card;
 mod checkpoint;
 mod chunks;
 mod client;
+mod delete;
 mod faults;
 mod inspect;
 mod items;
@@ -28,14 +29,16 @@ mod log;
 mod meter;
 mod packages;
 mod quarantine;
+mod removal;
 mod restore;
 mod search;
+mod show;
 mod table;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-pub use card::{Card, CardLook, Opened};
+pub use card::{Card, Opened};
 pub use checkpoint::state_bytes;
 pub use chunks::upload_id;
 pub use client::{Skew, configure};
@@ -46,6 +49,8 @@ pub use lists::{Due, DuePage, ListShard, Listed, ShardPage};
 pub use log::{Loaded, Put};
 pub use meter::{Meter, Purpose, Units};
 pub use packages::{PACKAGE_BYTES_MAX, Package, PackageError, VERSIONS_MAX};
+pub(crate) use removal::{Removal, RemovalStage};
+pub use show::CardLook;
 pub use table::{create_table, table_request};
 
 use crate::commit::SCHEMA_READ_MAX;

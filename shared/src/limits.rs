@@ -77,5 +77,12 @@ pub const UNBORN_MS_MAX: u64 = 15 * 24 * 3_600_000;
 pub const CACHE_FRESH_MS: u64 = 2_000;
 /// Age above which a cached state is never used for a put.
 pub const CACHE_MS_MAX: u64 = 15 * 60_000;
+/// Milliseconds from a deletion to the removal of the items: four times as long as
+/// a state may be brought up to date or put upon.
+pub const REMOVE_AFTER_MS: u64 = 4 * CACHE_MS_MAX;
+/// Milliseconds for which the card of a deleted workflow stays after that.
+pub const TOMBSTONE_MS: u64 = 30 * 24 * 3_600_000;
+/// Longest retention, days.
+pub const RETENTION_DAYS_MAX: u64 = 3_650;
 /// Distance between our clock and DynamoDB's above which nothing is committed.
 pub const CLOCK_SKEW_MS_MAX: u64 = 60_000;

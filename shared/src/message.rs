@@ -89,6 +89,9 @@ pub struct Wake {
     /// Hand over again whatever nobody has taken up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relay: bool,
+    /// Remove what is left of that life, which was deleted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub remove: bool,
     /// Hand over again what the commit of this command dispatched and nobody
     /// has taken up.
     #[serde(default, skip_serializing_if = "Option::is_none")]

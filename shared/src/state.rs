@@ -18,6 +18,7 @@
 //! progress, [`attempt`] for the life of an attempt.
 
 pub mod attempt;
+mod due;
 mod fold;
 mod memory;
 pub mod nodes;
@@ -32,7 +33,7 @@ pub use fold::{At, FoldError, content_hash};
 pub use memory::Memory;
 pub use nodes::{Nodes, Phase};
 
-use crate::event::{Ending, Owner, RunStart, Target, Timeouts, TimerKey};
+use crate::event::{Ending, Owner, RunStart, Target, TimerKey};
 use crate::id::{
     CommandHash, DispatchKey, Incarnation, NodeId, PackageHash, SignalName, WorkflowType,
 };
@@ -228,6 +229,12 @@ pub struct State {
     /// What it is found by beside its id; absent if by nothing.
     #[n(23)]
     pub labels: Option<Box<Labels>>,
+    /// The commit that forbade to delete it, until it is lifted.
+    #[n(24)]
+    pub legal_hold: Option<u64>,
+    /// When it is deleted, if nobody reopens or holds it.
+    #[n(25)]
+    pub expires_at: Option<Timestamp>,
     /// The plan, found by its reference.
     #[cbor(skip)]
     plan: Option<Arc<Plan>>,
@@ -297,56 +304,6 @@ impl State {
             Life::Deleted => "deleted",
             Life::Continued => "continued_as_new",
         }
-    }
-
-    /// Time-outs of an attempt.
-    #[must_use]
-    pub fn timeouts(&self, target: &Target) -> Timeouts {
-        match target {
-            Target::Planned(at) => self
-                .plan
-                .as_ref()
-                .and_then(|plan| plan.task(*at))
-                .map(|task| task.timeouts.clone())
-                .unwrap_or_default(),
-            Target::Driven(..) => self
-                .attempts
-                .get(target)
-                .and_then(|attempt| attempt.driven.as_ref())
-                .map(|work| work.timeouts.clone())
-                .unwrap_or_default(),
-        }
-    }
-
-    /// When the attempt must be looked at, if ever.
-    #[must_use]
-    pub fn attempt_due(&self, target: &Target, attempt: &Attempt) -> Option<Timestamp> {
-        if matches!(attempt.stage, Stage::Staged { .. }) && self.paused.is_some() {
-            return None;
-        }
-        Some(attempt.due(&self.timeouts(target)))
-    }
-
-    /// The earliest due time of anything outstanding.
-    #[must_use]
-    pub fn earliest_due(&self) -> Option<Timestamp> {
-        if matches!(self.life, Life::Unborn) {
-            return Some(self.time.plus_ms(crate::limits::UNBORN_MS_MAX));
-        }
-        if self.life != Life::Open {
-            return None;
-        }
-        let attempts = self.attempts.iter().filter_map(|(t, a)| self.attempt_due(t, a));
-        let deadline = match self.cancel {
-            Some(_) => None,
-            None => self.run.as_ref().and_then(|run| run.deadline),
-        };
-        attempts
-            .chain(self.timers.values().copied())
-            .chain(self.listening.values().filter_map(|until| *until))
-            .chain(self.continues)
-            .chain(deadline)
-            .min()
     }
 
     /// The attempts whose last hand-over is this commit and that nobody has taken up.

@@ -14,6 +14,8 @@ mod append;
 mod barriers;
 #[path = "decide/evidence.rs"]
 mod evidence;
+#[path = "decide/keep.rs"]
+mod keep;
 #[path = "decide/labels.rs"]
 mod labels;
 #[path = "decide/look.rs"]

@@ -49,7 +49,8 @@ fn accepted(command: Value) -> Command {
 const ID_RULE: &str = "1 to 256 bytes of [A-Za-z0-9._:/@-]";
 const KEY: &str = "00112233445566778899aabbccddeeff";
 const VERBS: &str = "one of `start`, `append`, `claim`, `prepare`, `receipt`, `heartbeat`, \
-                     `settle`, `signal`, `pause`, `resume`, `cancel`, `reopen`";
+                     `settle`, `signal`, `pause`, `resume`, `cancel`, `reopen`, `delete`, \
+                     `hold`, `release`";
 const DURATION: &str = "1 to 315360000000 milliseconds";
 
 fn attempt() -> Value {

@@ -1,8 +1,8 @@
-//! `pause`, `resume`, `cancel`, `reopen` and `signal`.
+//! `pause`, `resume`, `cancel`, `reopen`, `delete`, `hold`, `release` and `signal`.
 
 use clap::Args;
 use everlog::answer::{Answer, Reply};
-use everlog::command::{Barrier, Reopen, Resume, Signal, Verb};
+use everlog::command::{Barrier, Delete, Reopen, Resume, Signal, Verb};
 use everlog::id::{SignalName, WorkflowId};
 use everlog::payload::Payload;
 
@@ -59,6 +59,19 @@ pub(super) async fn cancel(global: &Global, args: ReasonArgs) -> Result<u8, Fail
 pub(super) async fn reopen(global: &Global, args: ReasonArgs) -> Result<u8, Failure> {
     let verb = Verb::Reopen(Reopen { reason: args.reason, deadline: None });
     send(global, &args.workflow, verb).await
+}
+
+pub(super) async fn delete(global: &Global, args: WorkflowArgs) -> Result<u8, Failure> {
+    send(global, &args.workflow, Verb::Delete(Delete {})).await
+}
+
+pub(super) async fn hold(global: &Global, args: ReasonArgs) -> Result<u8, Failure> {
+    let verb = Verb::Hold(Barrier { reason: args.reason });
+    send(global, &args.workflow, verb).await
+}
+
+pub(super) async fn release(global: &Global, args: WorkflowArgs) -> Result<u8, Failure> {
+    send(global, &args.workflow, Verb::Release(Resume {})).await
 }
 
 pub(super) async fn signal(global: &Global, args: SignalArgs) -> Result<u8, Failure> {

@@ -15,9 +15,20 @@ pub(crate) struct FunctionsArgs {
     /// Make the table and the queues first, where they are missing.
     #[arg(long)]
     create: bool,
+    /// Days after which what has ended is deleted; 0 is never.
+    #[arg(long, env = "EVERLOG_RETENTION_DAYS", default_value = "0", value_parser = retention)]
+    retention_days: Retention,
     /// A task queue to make beside `default`.
     #[arg(long, value_name = "NAME", requires = "create")]
     queue: Vec<String>,
+}
+
+/// Milliseconds of retention.
+#[derive(Debug, Clone, Copy)]
+struct Retention(Option<u64>);
+
+fn retention(text: &str) -> Result<Retention, String> {
+    everlog::config::retention_ms(text).map(Retention).map_err(|error| error.why)
 }
 
 /// Serves the queues until a signal comes; what is under way then is finished.
@@ -31,8 +42,10 @@ pub(super) async fn functions(global: &Global, args: &FunctionsArgs) -> Result<u
     };
     let deployed = deployed.map_err(|e| Failure::stack(&e))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(|e| Failure::stack(&e))?;
+    let fleet = deployed.fleet().keeping(args.retention_days.0);
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let serving = tokio::spawn(resident::serve(deployed, usize::from(args.pollers), stopped));
+    let pollers = usize::from(args.pollers);
+    let serving = tokio::spawn(resident::serve(fleet, deployed, pollers, stopped));
     if !global.json {
         eprintln!("serving {}; Ctrl-C ends it", address.table);
     }

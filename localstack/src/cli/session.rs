@@ -10,6 +10,7 @@ use everlog::fleet::{Fleet, GiveBack};
 use everlog::id::{CommandId, WorkflowId};
 use everlog::journal::{Journal, Loaded, LogKey, keys};
 use everlog::query::list::{self, ListQuery, PAGE_MAX};
+use everlog::state::Life;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -181,10 +182,11 @@ impl Session {
         let journal = self.journal();
         let partition = keys::partition(&self.global.namespace, workflow);
         let card = journal.card(&partition).await.map_err(|e| Failure::stack(&e))?;
+        let card = card.filter(|card| !card.gone());
         let card = card.ok_or_else(|| Failure::NotFound(workflow.clone()))?;
         let key = LogKey::new(self.global.namespace.clone(), workflow.clone(), card.incarnation);
         let loaded = journal.load(&key).await.map_err(|e| Failure::stack(&e))?;
-        if loaded.state.run.is_none() {
+        if loaded.state.run.is_none() || loaded.state.life == Life::Deleted {
             return Err(Failure::NotFound(workflow.clone()));
         }
         Ok((key, loaded))

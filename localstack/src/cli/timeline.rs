@@ -26,6 +26,12 @@ pub(super) fn instant(at: Timestamp) -> String {
 }
 
 fn labels(view: &WorkflowView) {
+    if view.legal_hold {
+        println!("legal hold   not to be deleted");
+    }
+    if let Some(at) = view.expires_at {
+        println!("expires      {}", instant(at));
+    }
     if let Some(name) = &view.display_name {
         println!("name         {name}");
     }

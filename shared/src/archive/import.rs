@@ -44,7 +44,9 @@ pub async fn import(journal: &Journal, archive: &Archive) -> Result<Imported, Ar
     let now = journal.clock().now();
     let mut earliest = now.0.saturating_sub(BEFORE_MS);
     let card = journal.card(&partition).await?;
-    if let Some(card) = &card {
+    if let Some(card) = card.as_ref().filter(|card| card.gone()) {
+        earliest = earliest.max(card.incarnation.0 + 1);
+    } else if let Some(card) = &card {
         let key = key(card.incarnation);
         let loaded = journal.load(&key).await?;
         match loaded.state.life {

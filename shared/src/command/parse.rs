@@ -124,11 +124,15 @@ fn check(command: &Command) -> Result<(), InvalidInput> {
         Verb::Claim(claim) if claim.owner.generation == 0 => {
             Err(InvalidInput::new("owner.generation", "at least 1", 0))
         }
-        Verb::Pause(barrier) | Verb::Cancel(barrier) => check_reason(barrier.reason.as_deref()),
+        Verb::Pause(barrier) | Verb::Cancel(barrier) | Verb::Hold(barrier) => {
+            check_reason(barrier.reason.as_deref())
+        }
         Verb::Reopen(reopen) => check_reason(reopen.reason.as_deref()),
         Verb::Receipt(evidence) | Verb::Heartbeat(evidence) => check_attempt(&evidence.attempt),
         Verb::Settle(settle) => check_attempt(&settle.attempt),
-        Verb::Claim(_) | Verb::Signal(_) | Verb::Resume(_) => Ok(()),
+        Verb::Claim(_) | Verb::Signal(_) | Verb::Resume(_) | Verb::Release(_) | Verb::Delete(_) => {
+            Ok(())
+        }
     };
     verb.map_err(|e| e.under(command.command.name()).under("command"))
 }

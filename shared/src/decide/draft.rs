@@ -19,6 +19,7 @@ pub struct Draft {
     dispatches: usize,
     bytes: usize,
     continues: bool,
+    retention_ms: Option<u64>,
 }
 
 /// A finished decision: the commit to put, and the state that it leads to.
@@ -50,7 +51,15 @@ impl Draft {
             bytes: 0,
             // What is left over stays so until `advance` has been there.
             continues: state.continues.is_some(),
+            retention_ms: None,
         }
+    }
+
+    /// The same draft: if it ends the run, the workflow is deleted so long
+    /// after, milliseconds. For ever without.
+    #[must_use]
+    pub fn keeping(self, retention_ms: Option<u64>) -> Self {
+        Self { retention_ms, ..self }
     }
 
     /// The state as it will be.
@@ -150,7 +159,14 @@ impl Draft {
     /// next due time; otherwise it only moves earlier, or away when the run
     /// ends (DESIGN 4).
     #[must_use]
-    pub fn seal(self, writer: WriterId, look: bool) -> Sealed {
+    pub fn seal(mut self, writer: WriterId, look: bool) -> Sealed {
+        if let Some(retention_ms) = self.retention_ms
+            && self.events.iter().any(|event| matches!(event, Event::Closed(..)))
+            && self.state.ending().is_some()
+        {
+            // It fits whatever has ended.
+            self.note(Note::Expires(self.now.plus_ms(retention_ms))).ok();
+        }
         let number = self.state.commit + 1;
         let mut commit = Commit {
             writer,

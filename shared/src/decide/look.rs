@@ -29,6 +29,9 @@ pub fn look(draft: &mut Draft, context: &Context, look: Look) -> Result<(), Refu
         Life::Unborn if draft.state().earliest_due().is_some_and(|due| due <= now) => {
             draft.note(Note::Abandoned)?;
         }
+        Life::Closed(_) if draft.state().earliest_due().is_some_and(|due| due <= now) => {
+            draft.note(Note::Deleted)?;
+        }
         Life::Nothing
         | Life::Unborn
         | Life::Continued

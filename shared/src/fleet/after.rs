@@ -15,7 +15,7 @@ use crate::journal::{CardLook, Loaded, LogKey};
 use crate::limits;
 use crate::message::{LeftOver, Wake};
 use crate::relay::Outgoing;
-use crate::state::{Attempt, State};
+use crate::state::{Attempt, Life, State};
 use crate::time::Timestamp;
 
 /// Dispatches that one relay sends itself; the rest goes by the outbox queue.
@@ -140,6 +140,7 @@ impl Fleet {
             workflow: key.workflow.clone(),
             incarnation: Some(key.incarnation),
             relay: false,
+            remove: false,
             command: None,
         };
         self.to_itself(key, &wake, u32::try_from(delay_s).unwrap_or(900))
@@ -167,6 +168,10 @@ impl Fleet {
         state: &State,
         rev: Option<u64>,
     ) -> Result<(), GiveBack> {
+        if state.life == Life::Deleted {
+            self.journal.bury(key, state.time).await?;
+            return Ok(());
+        }
         let Some(look) = CardLook::of(state) else { return Ok(()) };
         if self.journal.show(key, &look, rev).await? || rev.is_none() {
             return Ok(());

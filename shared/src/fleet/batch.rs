@@ -156,6 +156,7 @@ impl Fleet {
             workflow: command.workflow.clone(),
             incarnation: None,
             relay: false,
+            remove: false,
             command: Some(command.id.clone()),
         };
         let wake = Outgoing {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use super::removal::Found;
 use super::serve::{Incoming, Served, Work};
 use super::{Fleet, GiveBack};
 use crate::answer::{Answer, InvalidInput, Rejection, Reply};
@@ -25,10 +26,12 @@ const FIRST_ALARM_MS: u64 = 60_000;
 /// Takeovers that may be lost before the command is given back.
 const TAKEOVERS_MAX: u32 = 4;
 
-/// A log to serve commands on, or that there is none.
+/// A log to serve commands on, or what is said without one.
 enum Place {
     Log(LogKey, Box<Loaded>, Option<Tick>),
     Nowhere,
+    /// The life that ended before answers it, or what is left of it.
+    Buried(Incarnation, Reply),
 }
 
 impl Fleet {
@@ -70,10 +73,17 @@ impl Fleet {
             _ => None,
         };
         let opens = matches!(head.command, Verb::Start(_) | Verb::Signal(_)) && refusal.is_none();
-        let Place::Log(key, loaded, first_alarm) = self.place(head, opens).await? else {
-            let (what, id) = ("workflow".into(), head.workflow.to_string());
-            let rejection = refusal.unwrap_or(Rejection::NotFound { what, id });
-            return Ok(vec![Ok(Box::new(refuse(head, rejection)))]);
+        let (key, loaded, first_alarm) = match self.place(&rest[0], opens).await? {
+            Place::Log(key, loaded, first_alarm) => (key, loaded, first_alarm),
+            Place::Nowhere => {
+                let (what, id) = ("workflow".into(), head.workflow.to_string());
+                let rejection = refusal.unwrap_or(Rejection::NotFound { what, id });
+                return Ok(vec![Ok(Box::new(refuse(head, rejection)))]);
+            }
+            Place::Buried(incarnation, reply) => {
+                let incarnation = Some(incarnation);
+                return Ok(vec![Ok(Box::new(told(head, incarnation, reply)))]);
+            }
         };
         let mut plan = None;
         let new = matches!(loaded.state.life, Life::Nothing | Life::Unborn);
@@ -146,7 +156,8 @@ impl Fleet {
     }
 
     /// The log that a command is about; begins one if it may.
-    async fn place(&self, head: &Command, opens: bool) -> Result<Place, GiveBack> {
+    async fn place(&self, incoming: &Incoming, opens: bool) -> Result<Place, GiveBack> {
+        let head = &incoming.command;
         let partition = crate::journal::keys::partition(&head.namespace, &head.workflow);
         if let Some((incarnation, loaded)) = self.cache.get(&partition, head.incarnation)
             && matches!(
@@ -157,40 +168,82 @@ impl Fleet {
             return Ok(Place::Log(self.key(head, incarnation), Box::new(loaded), None));
         }
         if let Some(incarnation) = head.incarnation {
-            let key = self.key(head, incarnation);
-            let loaded = self.journal.load(&key).await?;
-            return Ok(match loaded.state.life {
-                Life::Nothing | Life::Abandoned | Life::Deleted => Place::Nowhere,
-                _ => Place::Log(key, Box::new(loaded), None),
-            });
+            return self.named(incoming, self.key(head, incarnation)).await;
         }
         for _ in 0..TAKEOVERS_MAX {
             let card =
                 if opens { self.open(head).await? } else { self.journal.card(&partition).await? };
             let Some(card) = card else { return Ok(Place::Nowhere) };
             let key = self.key(head, card.incarnation);
-            let loaded = self.journal.load(&key).await?;
+            let loaded = match self.life_of(&key, &card).await? {
+                Found::Alive(loaded) => loaded,
+                Found::Deleted(left) => {
+                    if let Some(reply) = self.buried(incoming, &key, &card, left).await? {
+                        return Ok(Place::Buried(card.incarnation, reply));
+                    }
+                    match opens {
+                        false => return Ok(Place::Nowhere),
+                        true => match self.take_over(head, &card).await? {
+                            Some(place) => return Ok(place),
+                            None => continue,
+                        },
+                    }
+                }
+            };
             match loaded.state.life {
                 Life::Nothing if opens => {
                     let alarm = card.alarm_at.unwrap_or(self.clock.now().tick());
-                    return Ok(Place::Log(key, Box::new(loaded), Some(alarm)));
+                    return Ok(Place::Log(key, loaded, Some(alarm)));
                 }
-                Life::Abandoned | Life::Deleted if opens => {
-                    let next = Incarnation(self.clock.now().0.max(card.incarnation.0 + 1));
-                    let (to, alarm) = (self.key(head, next), self.first_alarm());
-                    if self.journal.take_over_card(card.incarnation, &to, alarm).await? {
-                        // Commit 1 of an incarnation that nobody had before can only be new.
-                        let loaded = self.journal.load(&to).await?;
-                        return Ok(Place::Log(to, Box::new(loaded), Some(alarm)));
+                Life::Abandoned if opens => {
+                    if let Some(place) = self.take_over(head, &card).await? {
+                        return Ok(place);
                     }
                 }
                 Life::Nothing | Life::Abandoned | Life::Deleted => return Ok(Place::Nowhere),
                 Life::Unborn | Life::Open | Life::Continued | Life::Closed(_) => {
-                    return Ok(Place::Log(key, Box::new(loaded), None));
+                    return Ok(Place::Log(key, loaded, None));
                 }
             }
         }
         Err(GiveBack::Contended)
+    }
+
+    /// The next life of a dead one's card; `None` if somebody else has it.
+    async fn take_over(&self, head: &Command, card: &Card) -> Result<Option<Place>, GiveBack> {
+        let next = Incarnation(self.clock.now().0.max(card.incarnation.0 + 1));
+        let (to, alarm) = (self.key(head, next), self.first_alarm());
+        if !self.journal.take_over_card(card.incarnation, &to, alarm).await? {
+            return Ok(None);
+        }
+        // Commit 1 of an incarnation that nobody had before can only be new.
+        let loaded = self.journal.load(&to).await?;
+        Ok(Some(Place::Log(to, Box::new(loaded), Some(alarm))))
+    }
+
+    /// The log of the life that a command names.
+    async fn named(&self, incoming: &Incoming, key: LogKey) -> Result<Place, GiveBack> {
+        let loaded = match self.journal.load(&key).await {
+            Err(JournalError::Damaged(why)) => {
+                let card = self.journal.card(&key.partition()).await?;
+                let lives = |card: &Card| card.incarnation == key.incarnation && !card.gone();
+                return match card.as_ref().is_some_and(lives) {
+                    true => Err(JournalError::Damaged(why).into()),
+                    // What is left of a life that was deleted.
+                    false => Ok(Place::Nowhere),
+                };
+            }
+            loaded => loaded?,
+        };
+        let deletes = matches!(incoming.command.command, Verb::Delete(_));
+        match loaded.state.life {
+            Life::Deleted if deletes => {
+                self.journal.bury(&key, loaded.state.time).await?;
+                Ok(Place::Buried(key.incarnation, Reply::Unchanged))
+            }
+            Life::Nothing | Life::Abandoned | Life::Deleted => Ok(Place::Nowhere),
+            _ => Ok(Place::Log(key, Box::new(loaded), None)),
+        }
     }
 
     /// The card of a workflow, made now if there is none.
@@ -207,6 +260,7 @@ impl Fleet {
                 as_of: 0,
                 quarantine: None,
                 quarantine_min: 0,
+                updated_at: None,
             },
         }))
     }
@@ -221,13 +275,18 @@ impl Fleet {
 }
 
 pub(super) fn refuse(command: &Command, rejection: Rejection) -> Answer {
+    told(command, command.incarnation, Reply::from(rejection))
+}
+
+/// An answer from no log.
+fn told(command: &Command, incarnation: Option<Incarnation>, reply: Reply) -> Answer {
     Answer {
         command: Some(command.id.clone()),
         namespace: Some(command.namespace.clone()),
         workflow: Some(command.workflow.clone()),
-        incarnation: command.incarnation,
+        incarnation,
         head: None,
-        reply: Reply::from(rejection),
+        reply,
         dispatch_keys: Vec::new(),
         directive: None,
         ending: None,

@@ -2,7 +2,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `EVERLOG_FLEET`, `EVERLOG_TABLE`, `EVERLOG_QUEUES`, `EVERLOG_SCHEMA` | see [`crate::config`] |
+//! | `EVERLOG_FLEET`, `EVERLOG_TABLE`, `EVERLOG_QUEUES`, `EVERLOG_SCHEMA`, `EVERLOG_RETENTION_DAYS` | see [`crate::config`] |
 //! | `AWS_REGION` | the region; Lambda sets it |
 //! | `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_SQS` | another address of one service, `http` or `https` |
 //! | `AWS_ENDPOINT_URL` | another address of both |
@@ -57,7 +57,8 @@ impl Fleet {
         let sqs = relay::configure(aws_sdk_sqs::config::Builder::from(&aws));
         let schemas = Schemas { reads: SCHEMA_READ_MAX, writes: config.schema };
         let journal = Journal::new(db, config.table, clock, skew).with_schemas(schemas);
-        Ok(Self::new(journal, Relay::new(sqs, config.queues)))
+        let fleet = Self::new(journal, Relay::new(sqs, config.queues));
+        Ok(fleet.keeping(config.retention_ms))
     }
 }
 

@@ -113,8 +113,13 @@ impl Fleet {
     /// [`GiveBack`]: look again.
     pub async fn look(&self, wake: &Wake, again: bool) -> Result<(), GiveBack> {
         let partition = keys::partition(&wake.namespace, &wake.workflow);
+        if let (true, Some(incarnation)) = (wake.remove, wake.incarnation) {
+            let key = LogKey::new(wake.namespace.clone(), wake.workflow.clone(), incarnation);
+            return self.remove(&key).await;
+        }
         let Some(card) = self.journal.card(&partition).await? else { return Ok(()) };
-        if wake.incarnation.is_some_and(|incarnation| incarnation != card.incarnation) {
+        let other = wake.incarnation.is_some_and(|incarnation| incarnation != card.incarnation);
+        if other || card.gone() {
             return Ok(());
         }
         let key = LogKey::new(wake.namespace.clone(), wake.workflow.clone(), card.incarnation);
@@ -173,13 +178,14 @@ impl Fleet {
             let now = self.clock.now();
             let mode = if rang(now) { Look::Alarm } else { Look::Wake };
             if mode == Look::Alarm && matches!(loaded.state.life, Life::Abandoned | Life::Deleted) {
+                self.show_card(key, &loaded.state, None).await?;
                 self.journal.move_alarm(key, None, card.alarm_rev).await?;
                 return Ok(());
             }
             if self.soon(key, loaded, card, now).await {
                 return Ok(());
             }
-            let mut draft = Draft::new(&loaded.state, now);
+            let mut draft = Draft::new(&loaded.state, now).keeping(self.retention_ms);
             tracing::debug_span!("decide")
                 .in_scope(|| look(&mut draft, &self.context(key), mode))
                 .map_err(unanswerable)?;

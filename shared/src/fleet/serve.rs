@@ -106,6 +106,10 @@ impl Fleet {
         let mut served: Vec<Served> = Vec::with_capacity(total);
         let mut races = 0;
         while served.len() < total {
+            if !served.is_empty() && work.loaded.state.life == Life::Deleted {
+                // The rest is about another life, if about any.
+                return served;
+            }
             let span = work.incoming[served.len()].span.clone();
             let step = self.serve_once(&mut work, served.len()).instrument(span).await;
             match step {
@@ -141,16 +145,21 @@ impl Fleet {
             // A sweep took commit 1, or somebody deleted: the next try begins anew.
             return Err(GiveBack::Contended);
         }
+        if work.loaded.state.life == Life::Nothing && work.first_alarm.is_none() {
+            // It was removed since it was read.
+            return Err(GiveBack::Contended);
+        }
         let mut base = work.loaded.state.clone();
         if base.life == Life::Nothing {
             base.alarm = work.first_alarm;
         }
-        let mut draft = Draft::new(&base, self.clock.now());
+        let mut draft = Draft::new(&base, self.clock.now()).keeping(self.retention_ms);
         let mut told: Vec<Told> = Vec::new();
         let mut stop = None;
         for incoming in &work.incoming[from..] {
             let room = limits::COMMIT_BYTES_SOFT_MAX.saturating_sub(draft.bytes());
-            let waits = incoming.bytes > room || draft.state().life == Life::Nothing;
+            let waits = incoming.bytes > room
+                || matches!(draft.state().life, Life::Nothing | Life::Deleted);
             if draft.full() || (!told.is_empty() && waits) {
                 break;
             }
@@ -240,6 +249,11 @@ impl Fleet {
         sealed: crate::decide::Sealed,
     ) -> Result<Option<()>, GiveBack> {
         let closes = sealed.state.ending().is_some() && loaded.state.open();
+        let dies = sealed.state.life == Life::Deleted;
+        if dies {
+            let due = self.clock.now().plus_ms(limits::REMOVE_AFTER_MS + 60_000).tick();
+            self.journal.plan_removal(key, due).await?;
+        }
         let rev = match closes {
             true => self.journal.card(&key.partition()).await?.map(|card| card.alarm_rev),
             false => None,
@@ -266,7 +280,8 @@ impl Fleet {
             if loaded.state.continues.is_none() {
                 return Ok(());
             }
-            let mut draft = Draft::new(&loaded.state, self.clock.now());
+            let draft = Draft::new(&loaded.state, self.clock.now());
+            let mut draft = draft.keeping(self.retention_ms);
             let context = self.context(key);
             match crate::decide::look(&mut draft, &context, crate::decide::Look::Wake) {
                 Ok(()) if draft.is_empty() => return Ok(()),

@@ -7,6 +7,7 @@
 use super::{Fleet, GiveBack};
 use crate::config::WAKE;
 use crate::id::{Namespace, WorkflowId};
+use crate::journal::Due;
 use crate::journal::keys::ALARM_SHARDS;
 use crate::message::Wake;
 use crate::relay::Outgoing;
@@ -42,10 +43,8 @@ impl Fleet {
                 // Earliest first: the head of a page is its oldest.
                 let lag_ms = page.items.first().map_or(0, |due| now.since(due.alarm_at.start()));
                 self.tally.swept(lag_ms, 0);
-                let due: Vec<_> =
-                    page.items.into_iter().map(|due| (due.namespace, due.workflow)).collect();
-                let found = due.len();
-                self.wake_all(due, false).await?;
+                let found = page.items.len();
+                self.send_wakes(page.items.into_iter().map(wake_of)).await?;
                 self.tally.swept(0, found);
                 woken += found;
                 start = page.next;
@@ -67,18 +66,39 @@ impl Fleet {
         workflows: Vec<(Namespace, WorkflowId)>,
         relay: bool,
     ) -> Result<(), GiveBack> {
-        let wakes = workflows.into_iter().map(|(namespace, workflow)| {
-            let wake = Wake { namespace, workflow, incarnation: None, relay, command: None };
-            Outgoing {
-                body: serde_json::to_string(&wake).unwrap_or_default(),
-                group: String::new(),
-                dedup: String::new(),
-                delay_s: 0,
-            }
+        let wake = |(namespace, workflow)| Wake {
+            namespace,
+            workflow,
+            incarnation: None,
+            relay,
+            remove: false,
+            command: None,
+        };
+        self.send_wakes(workflows.into_iter().map(wake)).await
+    }
+
+    async fn send_wakes(&self, wakes: impl Iterator<Item = Wake>) -> Result<(), GiveBack> {
+        let wakes = wakes.map(|wake| Outgoing {
+            body: serde_json::to_string(&wake).unwrap_or_default(),
+            group: String::new(),
+            dedup: String::new(),
+            delay_s: 0,
         });
         match self.relay.send(WAKE, wakes.collect()).await.len() {
             0 => Ok(()),
             _ => Err(GiveBack::Relay),
         }
+    }
+}
+
+/// The wake for what is due: a look, or the removal of a deleted life.
+fn wake_of(due: Due) -> Wake {
+    Wake {
+        namespace: due.namespace,
+        workflow: due.workflow,
+        incarnation: due.removes,
+        relay: false,
+        remove: due.removes.is_some(),
+        command: None,
     }
 }

@@ -16,15 +16,16 @@ use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionChe
 use super::faults::{Fault, TRIES, back_off, retried};
 use super::items::{
     self, ALARM_AT, ALARM_REV, ALARM_SHARD, AS_OF, ATTRIBUTES, CLOSED_AT, DISPLAY_NAME,
-    INCARNATION, Item, LIST_AT, LIST_KEY, PARENT, PK, QUARANTINE, QUARANTINE_MIN, SK, STARTED_AT,
-    STATUS, TYPE, UPDATED_AT,
+    INCARNATION, Item, LIST_AT, LIST_KEY, PARENT, PK, QUARANTINE, QUARANTINE_MIN, SK, STATUS,
+    UPDATED_AT,
 };
 use super::keys::{self, CARD, LogKey};
 use super::{Journal, JournalError, Purpose};
-use crate::id::{Incarnation, WorkflowType};
-use crate::labels::Labels;
-use crate::state::State;
+use crate::id::Incarnation;
 use crate::time::{Tick, Timestamp};
+
+/// The status of a card whose life was deleted.
+pub(super) const GONE: &str = "deleted";
 
 /// A card.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,41 +44,16 @@ pub struct Card {
     pub quarantine: Option<String>,
     /// Minutes of the last wait, if it can't.
     pub quarantine_min: u64,
+    /// Recorded time of the last commit that it shows.
+    pub updated_at: Option<Timestamp>,
 }
 
-/// What a card shows to lists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CardLook {
-    /// One word.
-    pub status: &'static str,
-    /// Type of the workflow.
-    pub workflow_type: WorkflowType,
-    /// When it started.
-    pub started_at: Timestamp,
-    /// When it ended, if it has.
-    pub closed_at: Option<Timestamp>,
-    /// Recorded time of the last commit.
-    pub updated_at: Timestamp,
-    /// What it is found by beside its id.
-    pub labels: Labels,
-    /// The commit that this is of.
-    pub as_of: u64,
-}
-
-impl CardLook {
-    /// What the card of a state shows; `None` before its start.
+impl Card {
+    /// Whether its life was deleted: its log, or what is left of it, is nobody's
+    /// to read. A new life may begin.
     #[must_use]
-    pub fn of(state: &State) -> Option<Self> {
-        let run = state.run.as_ref()?;
-        Some(Self {
-            status: state.status(),
-            workflow_type: run.workflow_type.clone(),
-            started_at: run.started_at,
-            closed_at: state.ending().map(|_| state.closed_at),
-            updated_at: state.time,
-            labels: state.labels.as_deref().cloned().unwrap_or_default(),
-            as_of: state.card_commit,
-        })
+    pub fn gone(&self) -> bool {
+        self.status == GONE
     }
 }
 
@@ -102,6 +78,7 @@ fn read(item: &Item) -> Result<Card, JournalError> {
         as_of: items::read_number(item, AS_OF).unwrap_or(0),
         quarantine: items::read_text(item, QUARANTINE).map(str::to_owned),
         quarantine_min: items::read_number(item, QUARANTINE_MIN).unwrap_or(0),
+        updated_at: items::read_number(item, UPDATED_AT).map(Timestamp),
     })
 }
 
@@ -256,89 +233,24 @@ impl Journal {
         Ok(matches!(self.send_update(update).await?, Updated::Landed))
     }
 
-    /// Shows `look` in the lists, unless the card shows a later commit. With
-    /// `rev` also takes the alarm away, if `alarm_rev` is still that. False if
-    /// the condition did not hold.
-    ///
-    /// Two write units at a start, four at a close: the card, its entry in the
-    /// list that it leaves and in the one that it joins, and its alarm.
-    ///
-    /// # Errors
-    /// As a write; a look at the workflow repairs it.
-    pub async fn show(
-        &self,
-        key: &LogKey,
-        look: &CardLook,
-        rev: Option<u64>,
-    ) -> Result<bool, JournalError> {
-        let (mut update, set, mut remove) = self.shown(key, look);
-        let mut condition = format!("{INCARNATION} = :inc AND {AS_OF} < :{AS_OF}");
-        if let Some(rev) = rev {
-            remove.extend([ALARM_AT.to_owned(), ALARM_SHARD.to_owned()]);
-            condition.push_str(&format!(" AND {ALARM_REV} = :rev"));
-            update = update.expression_attribute_values(":rev", items::number(rev));
-        }
-        let mut expression = format!("SET {}", set.join(", "));
-        if !remove.is_empty() {
-            expression.push_str(&format!(" REMOVE {}", remove.join(", ")));
-        }
-        let update = update
-            .update_expression(expression)
-            .condition_expression(condition)
-            .expression_attribute_values(":inc", items::number(key.incarnation.0));
-        Ok(matches!(self.send_update(update).await?, Updated::Landed))
-    }
-
-    /// An update of the card that shows `look`: what it sets and what it removes.
-    pub(super) fn shown(
-        &self,
-        key: &LogKey,
-        look: &CardLook,
-    ) -> (UpdateItemFluentBuilder, Vec<String>, Vec<String>) {
-        let partition = key.partition();
-        let labels = &look.labels;
-        let shown = [
-            (STATUS, Some(items::text(look.status))),
-            (AS_OF, Some(items::number(look.as_of))),
-            (TYPE, Some(items::text(look.workflow_type.as_str()))),
-            (STARTED_AT, Some(items::number(look.started_at.0))),
-            (UPDATED_AT, Some(items::number(look.updated_at.0))),
-            (CLOSED_AT, look.closed_at.map(|at| items::number(at.0))),
-            (DISPLAY_NAME, labels.display_name.as_deref().map(items::text)),
-            (PARENT, labels.parent.as_ref().map(|parent| items::text(parent.as_str()))),
-            (ATTRIBUTES, items::attributes(&labels.attributes)),
-            (LIST_KEY, Some(items::text(keys::list_key(&key.namespace, look.status, &partition)))),
-            (LIST_AT, Some(items::text(keys::list_at(look.started_at, &key.workflow)))),
-        ];
-        let mut update = self.update_card(&partition);
-        let (mut set, mut remove) = (Vec::new(), Vec::new());
-        for (name, value) in shown {
-            update = update.expression_attribute_names(format!("#{name}"), name);
-            match value {
-                Some(value) => {
-                    update = update.expression_attribute_values(format!(":{name}"), value);
-                    set.push(format!("#{name} = :{name}"));
-                }
-                None => remove.push(format!("#{name}")),
-            }
-        }
-        (update, set, remove)
-    }
-
     pub(super) fn shard_of(&self, key: &LogKey) -> aws_sdk_dynamodb::types::AttributeValue {
         items::number(u64::from(keys::alarm_shard(&key.partition())))
+    }
+
+    pub(super) fn update_card(&self, partition: &str) -> UpdateItemFluentBuilder {
+        self.update_item(partition, CARD)
     }
 
     #[expect(
         clippy::disallowed_methods,
         reason = "the journal is where updates belong; each sets a condition"
     )]
-    pub(super) fn update_card(&self, partition: &str) -> UpdateItemFluentBuilder {
+    pub(super) fn update_item(&self, partition: &str, sort_key: &str) -> UpdateItemFluentBuilder {
         self.db
             .update_item()
             .table_name(&self.table)
             .key(PK, items::text(partition))
-            .key(SK, items::text(CARD))
+            .key(SK, items::text(sort_key))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
     }
@@ -356,7 +268,10 @@ impl Journal {
         let refused = retried(|| self.try_update(update.clone())).await?;
         match refused {
             None => Ok(Updated::Landed),
-            Some(item) => Ok(Updated::Refused(item.as_ref().map(read).transpose()?)),
+            Some(item) => {
+                let card = item.filter(|item| items::read_text(item, SK) == Some(CARD));
+                Ok(Updated::Refused(card.as_ref().map(read).transpose()?))
+            }
         }
     }
 

@@ -11,6 +11,17 @@ pub const ALARM_SHARDS: u16 = 16;
 /// Shards of a list.
 pub const LIST_SHARDS: u16 = 8;
 
+/// What the sort keys of removals begin with.
+pub(super) const REMOVAL: &str = "d#";
+
+/// The highest number that a sort key has room for.
+pub(super) const COMMIT_MAX: u64 = 9_999_999_999;
+
+/// The incarnation that the sort key of a removal is of, if it is one.
+pub(super) fn removes(sort_key: &str) -> Option<Incarnation> {
+    sort_key.strip_prefix(REMOVAL)?.parse().ok().map(Incarnation)
+}
+
 /// The sort key of the card.
 pub const CARD: &str = "card";
 
@@ -40,6 +51,17 @@ impl LogKey {
 
     pub(super) fn commit(&self, n: u64) -> String {
         format!("c#{:014}#{n:010}", self.incarnation.0)
+    }
+
+    /// Ranges of sort keys that hold commits, checkpoints and claims of this life
+    /// and of those before it.
+    pub(super) fn lives_up_to(&self) -> [(String, String); 3] {
+        let to = |kind: &str| (format!("{kind}#"), format!("{kind}#{:014}#~", self.incarnation.0));
+        [to("c"), to("p"), to("i")]
+    }
+
+    pub(super) fn removal(&self) -> String {
+        format!("{REMOVAL}{:014}", self.incarnation.0)
     }
 
     pub(super) fn import(&self) -> String {

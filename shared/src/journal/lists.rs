@@ -10,11 +10,11 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use super::faults::retried;
 use super::items::{
     self, ALARM_AT, ALARM_INDEX, ALARM_SHARD, CLOSED_AT, DISPLAY_NAME, Item, LIST_AT, LIST_INDEX,
-    LIST_KEY, PARENT, PK, STARTED_AT, STATUS, TYPE, UPDATED_AT,
+    LIST_KEY, PARENT, PK, SK, STARTED_AT, STATUS, TYPE, UPDATED_AT,
 };
 use super::keys;
 use super::{Journal, JournalError, Purpose};
-use crate::id::{Namespace, WorkflowId};
+use crate::id::{Incarnation, Namespace, WorkflowId};
 use crate::labels::Attributes;
 use crate::time::{Tick, Timestamp};
 
@@ -80,6 +80,8 @@ pub struct Due {
     pub workflow: WorkflowId,
     /// The minute from which on it must be.
     pub alarm_at: Tick,
+    /// What must be done is to remove this life of it, which was deleted.
+    pub removes: Option<Incarnation>,
 }
 
 /// One page of the alarm index.
@@ -125,7 +127,8 @@ impl Journal {
         let items = found.iter().filter_map(|item| match workflow_of(item) {
             Ok((namespace, workflow)) => {
                 let alarm_at = items::read_number(item, ALARM_AT).map_or(until, Tick);
-                Some(Due { namespace, workflow, alarm_at })
+                let removes = items::read_text(item, SK).and_then(keys::removes);
+                Some(Due { namespace, workflow, alarm_at, removes })
             }
             Err(error) => {
                 tracing::error!(%error, shard, "a poisoned card is skipped");

@@ -109,7 +109,9 @@ impl Journal {
         Ok(loaded)
     }
 
-    /// Reads what was committed since; whether anything was.
+    /// Reads what was committed since; whether anything was. A state that was
+    /// last confirmed more than 15 minutes ago is loaded anew: what followed it
+    /// may have been removed, and absence would prove nothing.
     ///
     /// Costs one read unit where nothing was.
     ///
@@ -118,7 +120,11 @@ impl Journal {
     #[tracing::instrument(level = "debug", name = "load", skip_all, fields(workflow = %key.workflow, warm = true))]
     pub async fn refresh(&self, key: &LogKey, loaded: &mut Loaded) -> Result<bool, JournalError> {
         let before = loaded.state.commit;
-        self.follow(key, loaded, false).await?;
+        if loaded.age_ms(self.clock.now()) > limits::CACHE_MS_MAX {
+            *loaded = self.load(key).await?;
+        } else {
+            self.follow(key, loaded, false).await?;
+        }
         Ok(loaded.state.commit != before)
     }
 

@@ -18,6 +18,8 @@ pub enum Purpose {
     Checkpoint,
     /// Writing chunks.
     ChunkWrite,
+    /// Removing what was deleted.
+    Removal,
     /// Reading a log, cold or warm.
     Load,
     /// Reading a card.
@@ -32,11 +34,12 @@ pub enum Purpose {
 
 impl Purpose {
     /// All of them, in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Commit,
         Self::CardWrite,
         Self::Checkpoint,
         Self::ChunkWrite,
+        Self::Removal,
         Self::Load,
         Self::CardRead,
         Self::ChunkRead,
@@ -47,7 +50,10 @@ impl Purpose {
     /// Whether it is charged in write units.
     #[must_use]
     pub fn writes(self) -> bool {
-        matches!(self, Self::Commit | Self::CardWrite | Self::Checkpoint | Self::ChunkWrite)
+        matches!(
+            self,
+            Self::Commit | Self::CardWrite | Self::Checkpoint | Self::ChunkWrite | Self::Removal
+        )
     }
 }
 

@@ -234,7 +234,7 @@ impl Journal {
     /// As reads.
     pub async fn packages(&self) -> Result<Vec<Package>, JournalError> {
         let mut all = Vec::new();
-        for item in self.query_partition(TYPES).await? {
+        for item in self.query_between(TYPES, "!", "~").await? {
             let sort_key = items::read_text(&item, SK).and_then(|sk| sk.strip_prefix("t#"));
             let named = sort_key.and_then(|name| WorkflowType::new(name).ok());
             let named =

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
 use super::faults::retried;
 use super::items::{self, Item, PK, SK};
-use super::keys::LogKey;
+use super::keys::{COMMIT_MAX, LogKey};
 use super::{Journal, JournalError, Purpose};
 use crate::commit::Commit;
 use crate::id::CommandHash;
@@ -41,7 +41,7 @@ impl Journal {
         purpose: Purpose,
     ) -> Result<(Vec<Item>, Option<Item>), JournalError> {
         let Range { from, ascending, most } = range;
-        let (low, high) = if ascending { (from, 9_999_999_999) } else { (0, from) };
+        let (low, high) = if ascending { (from, COMMIT_MAX) } else { (0, from) };
         let most = most.map(|most| i32::try_from(most).unwrap_or(i32::MAX));
         let query = self
             .db
@@ -61,6 +61,40 @@ impl Journal {
         let page = retried(async || query.clone().send().await.map_err(|e| self.fault(&e))).await?;
         self.meter.record(purpose, page.consumed_capacity());
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
+    }
+
+    /// All items of a partition whose sort keys lie between two, both included.
+    pub(super) async fn query_between(
+        &self,
+        partition: &str,
+        low: &str,
+        high: &str,
+    ) -> Result<Vec<Item>, JournalError> {
+        let mut all = Vec::new();
+        let mut start = None;
+        loop {
+            let query = self
+                .db
+                .query()
+                .table_name(&self.table)
+                .consistent_read(true)
+                .key_condition_expression("#pk = :pk AND #sk BETWEEN :low AND :high")
+                .expression_attribute_names("#pk", PK)
+                .expression_attribute_names("#sk", SK)
+                .expression_attribute_values(":pk", items::text(partition))
+                .expression_attribute_values(":low", items::text(low))
+                .expression_attribute_values(":high", items::text(high))
+                .set_exclusive_start_key(start)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total);
+            let page =
+                retried(async || query.clone().send().await.map_err(|e| self.fault(&e))).await?;
+            self.meter.record(Purpose::ChunkRead, page.consumed_capacity());
+            all.extend(page.items.unwrap_or_default());
+            start = page.last_evaluated_key;
+            if start.is_none() {
+                return Ok(all);
+            }
+        }
     }
 
     /// Reads one commit that must exist. One read unit a started 4 KiB.

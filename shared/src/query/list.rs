@@ -318,7 +318,8 @@ pub async fn exactly(
     let mut exact = Vec::new();
     for listed in &page.items {
         let partition = keys::partition(&listed.namespace, &listed.workflow);
-        let Some(card) = journal.card(&partition).await? else { continue };
+        let card = journal.card(&partition).await?;
+        let Some(card) = card.filter(|card| !card.gone()) else { continue };
         let (namespace, workflow) = (listed.namespace.clone(), listed.workflow.clone());
         let loaded = match journal.load(&LogKey::new(namespace, workflow, card.incarnation)).await {
             Ok(loaded) => loaded,

@@ -35,6 +35,12 @@ pub struct WorkflowView {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub closed_at: Option<Timestamp>,
+    /// When it is deleted, if nobody reopens or holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// It is not to be deleted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub legal_hold: bool,
     /// The last sequence number.
     pub head: u64,
     /// The number of the last commit.
@@ -110,6 +116,8 @@ impl WorkflowView {
             attributes: labels.attributes,
             started_at: run.map(|run| run.started_at),
             closed_at: state.ending().map(|_| state.closed_at),
+            expires_at: state.expires_at,
+            legal_hold: state.legal_hold.is_some(),
             head: state.head,
             commit: state.commit,
             attempts_ever: state.consumed,

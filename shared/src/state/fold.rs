@@ -213,7 +213,21 @@ impl State {
                 self.card_commit = at.commit;
                 Ok(())
             }
-            Note::Opened | Note::Abandoned => Err(format!("{note:?} while {}", self.status())),
+            Note::HoldPlaced(_) => {
+                self.legal_hold = Some(at.commit);
+                Ok(())
+            }
+            Note::HoldLifted => {
+                self.legal_hold = None;
+                Ok(())
+            }
+            Note::Expires(then) if self.ending().is_some() => {
+                self.expires_at = Some(*then);
+                Ok(())
+            }
+            Note::Opened | Note::Abandoned | Note::Expires(_) => {
+                Err(format!("{note:?} while {}", self.status()))
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use crate::journal::{Journal, JournalError, Loaded, LogKey, keys};
 use crate::labels::Labels;
 use crate::payload::Payload;
 use crate::query::{self, EventPage, HistoryEvent, RunCursor, RunPage, WorkflowView};
+use crate::state::Life;
 use crate::time::Timestamp;
 
 /// Events that one request asks for, where all are read.
@@ -76,10 +77,12 @@ impl Reader {
     /// As reads.
     pub async fn load(&self, of: &Address) -> Result<Option<(LogKey, Loaded)>, JournalError> {
         let partition = keys::partition(&of.namespace, &of.workflow);
-        let Some(card) = self.journal.card(&partition).await? else { return Ok(None) };
+        let card = self.journal.card(&partition).await?;
+        let Some(card) = card.filter(|card| !card.gone()) else { return Ok(None) };
         let key = LogKey::new(of.namespace.clone(), of.workflow.clone(), card.incarnation);
         let loaded = self.journal.load(&key).await?;
-        Ok((loaded.state.head > 0).then_some((key, loaded)))
+        let there = loaded.state.head > 0 && loaded.state.life != Life::Deleted;
+        Ok(there.then_some((key, loaded)))
     }
 
     /// The whole history; of a workflow that nobody knows, nothing.

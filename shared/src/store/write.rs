@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::Address;
 use crate::answer::{Rejection, Reply};
 use crate::client::{CallError, Client};
-use crate::command::{Append, Claim, Command, Prepare, Reopen, Start, Verb};
+use crate::command::{
+    Append, Barrier, Claim, Command, Delete, Prepare, Reopen, Resume, Start, Verb,
+};
 use crate::id::{CommandId, DispatchKey, Incarnation};
 use crate::query::HistoryEvent;
 
@@ -24,7 +26,8 @@ pub struct Recorder {
 pub struct Recorded {
     /// The life of the workflow.
     pub incarnation: Incarnation,
-    /// The head that the answer was decided on: at least that of the write.
+    /// The head that the answer was decided on: at least that of the write; 0 of
+    /// a life that was deleted.
     pub head: u64,
     /// Keys of the attempts that it prepared, in order.
     pub dispatch_keys: Vec<DispatchKey>,
@@ -144,6 +147,37 @@ impl Recorder {
         self.record(id, of, Verb::Reopen(reopen)).await
     }
 
+    /// Deletes a workflow that has ended: nobody finds it any more, its items go an
+    /// hour later, and its id may be started again at once.
+    ///
+    /// # Errors
+    /// [`WriteError`]; of an open one, or one under legal hold, its state.
+    pub async fn delete(&self, id: CommandId, of: &Address) -> Result<Recorded, WriteError> {
+        self.record(id, of, Verb::Delete(Delete {})).await
+    }
+
+    /// Forbids to delete a workflow, for a command and for retention, until
+    /// [`Recorder::release`].
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn hold(
+        &self,
+        id: CommandId,
+        of: &Address,
+        reason: Option<String>,
+    ) -> Result<Recorded, WriteError> {
+        self.record(id, of, Verb::Hold(Barrier { reason })).await
+    }
+
+    /// Lifts the hold.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn release(&self, id: CommandId, of: &Address) -> Result<Recorded, WriteError> {
+        self.record(id, of, Verb::Release(Resume {})).await
+    }
+
     /// Records whatever a command may: evidence of workers, signals, barriers.
     ///
     /// # Errors
@@ -162,10 +196,11 @@ impl Recorder {
             Reply::Unchanged => true,
             Reply::Rejected { rejection, .. } => return Err(rejection.into()),
         };
-        let (Some(incarnation), Some(head)) = (answer.incarnation, answer.head) else {
-            let why = CallError::Unreadable("an answer without a head".into());
+        let Some(incarnation) = answer.incarnation else {
+            let why = CallError::Unreadable("an answer without an incarnation".into());
             return Err(WriteError::Unknown(why));
         };
+        let head = answer.head.unwrap_or_default();
         Ok(Recorded { incarnation, head, dispatch_keys: answer.dispatch_keys, unchanged })
     }
 }

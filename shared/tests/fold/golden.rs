@@ -18,15 +18,20 @@ use everlog::time::Tick;
 
 use crate::support::{HOUR, T0, spec};
 use written::{
-    driven, everything, id, labelled, of_labels, of_packages, of_runs, pinned, plan_spec, planned,
-    reopened,
+    driven, everything, id, kept, labelled, of_keeping, of_labels, of_packages, of_runs, pinned,
+    plan_spec, planned, reopened,
 };
 
 const SCHEMA: u16 = 1;
 
 /// Each file has what was new when it was written.
-const FILES: [&str; 4] =
-    ["schema-1.hex", "schema-1-runs.hex", "schema-1-packages.hex", "schema-1-labels.hex"];
+const FILES: [&str; 5] = [
+    "schema-1.hex",
+    "schema-1-runs.hex",
+    "schema-1-packages.hex",
+    "schema-1-labels.hex",
+    "schema-1-keeping.hex",
+];
 
 fn path(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file)
@@ -41,12 +46,14 @@ fn every_encoding_of_schema_1_decodes_and_encodes_to_the_same_bytes() {
     let names: Vec<&str> = golden.keys().map(String::as_str).collect();
     let wanted = [
         "commit",
+        "commit of keeping",
         "commit of labels",
         "commit of packages",
         "commit of runs",
         "commit without alarm",
         "plan",
         "state driven",
+        "state of a kept run",
         "state of a labelled run",
         "state of a pinned run",
         "state of a reopened run",
@@ -76,6 +83,8 @@ fn the_golden_commits_say_what_was_written() {
     assert_eq!(commit, of_packages());
     let commit: Commit = decode(&golden["commit of labels"], SCHEMA_READ_MAX).unwrap();
     assert_eq!(commit, of_labels());
+    let commit: Commit = decode(&golden["commit of keeping"], SCHEMA_READ_MAX).unwrap();
+    assert_eq!(commit, of_keeping());
 }
 
 #[test]
@@ -87,9 +96,12 @@ fn the_golden_commit_has_every_event_note_and_outcome_that_there_is() {
     events.sort_unstable();
     events.dedup();
     assert_eq!(events, (0..=19).collect::<Vec<_>>());
-    let mut notes: Vec<usize> = commit.notes.iter().map(|p| note_number(&p.note)).collect();
+    let keeping = of("commit of keeping");
+    let all = commit.notes.iter().chain(&keeping.notes);
+    let mut notes: Vec<usize> = all.map(|p| note_number(&p.note)).collect();
     notes.sort_unstable();
-    assert_eq!(notes, (0..=5).collect::<Vec<_>>());
+    notes.dedup();
+    assert_eq!(notes, (0..=8).collect::<Vec<_>>());
     let outcome = |e: &Event| match e {
         Event::Settled(_, _, outcome, _) => Some(outcome_number(outcome)),
         _ => None,
@@ -138,6 +150,9 @@ fn the_golden_states_hold_what_was_folded() {
     let attributes: Vec<String> =
         labels.attributes.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(attributes, ["a=1", "c=false"]);
+
+    let kept: State = decode(&golden["state of a kept run"], SCHEMA_READ_MAX).unwrap();
+    assert_eq!((kept.legal_hold, kept.expires_at), (Some(3), Some(T0.plus_ms(HOUR))));
 }
 
 #[test]
@@ -188,6 +203,9 @@ fn note_number(note: &Note) -> usize {
         Note::Opened => 3,
         Note::Abandoned => 4,
         Note::Deleted => 5,
+        Note::HoldPlaced(_) => 6,
+        Note::HoldLifted => 7,
+        Note::Expires(_) => 8,
     }
 }
 
@@ -256,7 +274,11 @@ fn bless() {
         ("commit of labels", encode(SCHEMA, &of_labels())),
         ("state of a labelled run", encode(SCHEMA, &labelled())),
     ];
-    for (file, sections) in FILES.into_iter().zip([first, runs, packages, labels]) {
+    let keeping = vec![
+        ("commit of keeping", encode(SCHEMA, &of_keeping())),
+        ("state of a kept run", encode(SCHEMA, &kept())),
+    ];
+    for (file, sections) in FILES.into_iter().zip([first, runs, packages, labels, keeping]) {
         if path(file).exists() {
             continue;
         }

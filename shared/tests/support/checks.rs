@@ -5,6 +5,7 @@ use everlog::decide::Sealed;
 use everlog::event::{Event, Target};
 use everlog::limits;
 use everlog::state::{Phase, Stage, State};
+use everlog::time::Timestamp;
 
 /// Checks a commit against the state before it, and the state that its
 /// encoding folds to.
@@ -41,7 +42,8 @@ fn alarm(before: &State, sealed: &Sealed) {
     };
     assert_eq!(sealed.card_first, earlier, "the card goes first exactly if the alarm is earlier");
     if state.ending().is_some() {
-        assert_eq!(state.alarm, None, "nobody looks at what has ended");
+        let due = state.earliest_due().map(Timestamp::tick);
+        assert_eq!(state.alarm, due, "what has ended is looked at when it expires, or never");
     }
 }
 

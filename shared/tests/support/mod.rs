@@ -45,6 +45,8 @@ pub struct Log {
     pub now: Timestamp,
     /// When the next command was sent; at once where absent.
     pub sent: Option<Timestamp>,
+    /// How long what has ended is kept; for ever where absent.
+    pub retention_ms: Option<u64>,
     folded: State,
     plan: Option<Arc<Plan>>,
     commands: u64,
@@ -99,6 +101,7 @@ impl Log {
             commits: Vec::new(),
             now: T0,
             sent: Some(T0),
+            retention_ms: None,
             plan: None,
             commands: 0,
         }
@@ -185,7 +188,7 @@ impl Log {
 
     #[track_caller]
     fn try_command(&mut self, context: &Context, command: &Command) -> Result<Told, Needs> {
-        let mut draft = Draft::new(&self.state, self.now);
+        let mut draft = Draft::new(&self.state, self.now).keeping(self.retention_ms);
         let before = draft.clone();
         match decide(&mut draft, context, command) {
             Ok(decided) if draft.is_empty() => Ok(Told::Unchanged(decided)),
@@ -208,7 +211,7 @@ impl Log {
     /// Looks; the commit, if one was made.
     #[track_caller]
     pub fn look(&mut self, mode: Look) -> Option<Commit> {
-        let mut draft = Draft::new(&self.state, self.now);
+        let mut draft = Draft::new(&self.state, self.now).keeping(self.retention_ms);
         look(&mut draft, &self.context(), mode).expect("a look that folds");
         if draft.is_empty() {
             return None;

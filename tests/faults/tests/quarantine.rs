@@ -66,6 +66,7 @@ async fn a_log_that_does_not_fold_is_set_aside_in_order_and_served_again_once_me
         workflow: key.workflow.clone(),
         incarnation: None,
         relay: false,
+        remove: false,
         command: None,
     };
     let mut last = card.alarm_at;

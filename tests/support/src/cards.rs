@@ -73,6 +73,7 @@ async fn make_as(journal: &Journal, made: &Made, rev: Option<u64>) {
         updated_at: Timestamp(BEGAN + made.updated),
         labels: made.labels.clone(),
         as_of: 1,
+        alarm: None,
     };
     assert!(journal.show(&key, &look, rev).await.expect("a card write"));
 }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use everlog::commit::Commit;
 use everlog::event::{Event, Outcome, Target, TimerKey};
 use everlog::fleet::Fleet;
-use everlog::journal::{Loaded, LogKey};
+use everlog::journal::{Card, JournalError, Loaded, LogKey};
 use everlog::plan::{Plan, Trigger};
-use everlog::state::State;
+use everlog::state::{Life, State};
+use everlog_local::stack::TABLE;
 
 use crate::World;
 
@@ -120,6 +121,9 @@ impl Facts {
 /// If the table can't be read.
 pub async fn alarm(world: &World, workflow: &str) -> Option<String> {
     let (key, card) = world.card(workflow).await?;
+    if card.gone() {
+        return buried(world, &key, &card).await;
+    }
     let loaded = world.observer.journal().load(&key).await.expect("a log that folds");
     let state = &loaded.state;
     if state.commit == 0 {
@@ -136,6 +140,37 @@ pub async fn alarm(world: &World, workflow: &str) -> Option<String> {
     }
     later(card.alarm_at, state.alarm)
         .then(|| format!("the card's {:?} is after the state's {:?}", card.alarm_at, state.alarm))
+}
+
+/// What is left of a deleted life is *deleted*, damage or nothing, and never a
+/// shorter log; its card is in no list and has no alarm.
+async fn buried(world: &World, key: &LogKey, card: &Card) -> Option<String> {
+    if card.alarm_at.is_some() {
+        return Some("the card of a deleted life has an alarm".into());
+    }
+    match world.observer.journal().load(key).await {
+        Ok(loaded) if loaded.state.commit == 0 || loaded.state.life == Life::Deleted => None,
+        Ok(loaded) => Some(format!("a deleted log reads as {}", loaded.state.status())),
+        Err(JournalError::Damaged(_)) => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// The sort keys of everything in the table.
+///
+/// # Panics
+/// If it can't be read.
+pub async fn items(world: &World) -> Vec<String> {
+    let request = serde_json::json!({ "TableName": TABLE, "ConsistentRead": true });
+    let target = "DynamoDB_20120810.Scan";
+    let answer = world.backend.answer(target, request.to_string().as_bytes()).await;
+    let answer: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
+    assert!(answer.get("LastEvaluatedKey").is_none(), "more than a page");
+    let items = answer["Items"].as_array().expect("items").iter();
+    let mut keys: Vec<String> =
+        items.map(|item| item["sk"]["S"].as_str().expect("a key").to_owned()).collect();
+    keys.sort_unstable();
+    keys
 }
 
 /// At rest after the end: the card says what the log says, no alarm is left,

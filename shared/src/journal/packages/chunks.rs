@@ -1,10 +1,8 @@
 //! The chunks of archives.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
-
 use super::Package;
 use crate::id::{PackageHash, WorkflowType};
-use crate::journal::faults::{Fault, retried};
+use crate::journal::faults::retried;
 use crate::journal::items::{self, BODY, Item, PK, SK};
 use crate::journal::{Journal, JournalError, Purpose};
 use crate::limits::CHUNK_BYTES_MAX;
@@ -69,36 +67,9 @@ impl Journal {
     pub(super) async fn drop_archive(&self, package: &Package) -> Result<(), JournalError> {
         let partition = partition(&package.workflow_type, package.hash);
         for at in 0..package.chunks {
-            self.drop_chunk(&partition, &chunk(&package.upload, at)).await?;
+            self.remove(&partition, &chunk(&package.upload, at)).await?;
         }
         Ok(())
-    }
-
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the journal is where deletes belong; this one sets a condition"
-    )]
-    async fn drop_chunk(&self, partition: &str, sort_key: &str) -> Result<(), JournalError> {
-        let delete = self
-            .db
-            .delete_item()
-            .table_name(&self.table)
-            .key(PK, items::text(partition))
-            .key(SK, items::text(sort_key))
-            .condition_expression("attribute_exists(#pk)")
-            .expression_attribute_names("#pk", PK)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total);
-        retried(async || match delete.clone().send().await {
-            Ok(answer) => {
-                self.meter.record(Purpose::ChunkWrite, answer.consumed_capacity());
-                Ok(())
-            }
-            Err(error) => match self.fault(&error) {
-                Fault::Condition => Ok(()),
-                other => Err(other),
-            },
-        })
-        .await
     }
 
     /// Removes the chunks of one version that no upload of today and no package
@@ -115,7 +86,7 @@ impl Journal {
         hash: PackageHash,
     ) -> Result<usize, JournalError> {
         let partition = partition(workflow_type, hash);
-        let chunks = self.query_partition(&partition).await?;
+        let chunks = self.query_between(&partition, "!", "~").await?;
         // Read after the chunks: an upload that is named by now is kept.
         let named = self.find(workflow_type, hash).await?.map(|package| package.upload);
         let now = self.clock.now();
@@ -128,36 +99,10 @@ impl Journal {
             };
             let old = begun(upload).is_some_and(|at| now.since(at) > ORPHAN_MS);
             if old && named.as_deref() != Some(upload) {
-                self.drop_chunk(&partition, sort_key).await?;
+                self.remove(&partition, sort_key).await?;
                 removed += 1;
             }
         }
         Ok(removed)
-    }
-
-    /// All items of a partition, consistently.
-    pub(super) async fn query_partition(&self, partition: &str) -> Result<Vec<Item>, JournalError> {
-        let mut all = Vec::new();
-        let mut start = None;
-        loop {
-            let query = self
-                .db
-                .query()
-                .table_name(&self.table)
-                .consistent_read(true)
-                .key_condition_expression("#pk = :pk")
-                .expression_attribute_names("#pk", PK)
-                .expression_attribute_values(":pk", items::text(partition))
-                .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total);
-            let page =
-                retried(async || query.clone().send().await.map_err(|e| self.fault(&e))).await?;
-            self.meter.record(Purpose::ChunkRead, page.consumed_capacity());
-            all.extend(page.items.unwrap_or_default());
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(all);
-            }
-        }
     }
 }

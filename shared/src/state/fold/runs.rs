@@ -84,6 +84,7 @@ impl State {
         self.cancel = None;
         self.paused = None;
         self.closed_at = Timestamp::default();
+        self.expires_at = None;
         self.card_commit = at.commit;
         Ok(())
     }

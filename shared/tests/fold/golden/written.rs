@@ -98,6 +98,29 @@ pub(super) fn of_labels() -> Commit {
     }
 }
 
+/// What came with deletion.
+pub(super) fn of_keeping() -> Commit {
+    let notes = [
+        Note::HoldPlaced(Some("a lawsuit".into())),
+        Note::HoldPlaced(None),
+        Note::HoldLifted,
+        Note::Expires(T0),
+    ];
+    let notes = notes.map(|note| PlacedNote { after: 0, note });
+    Commit { events: Vec::new(), notes: notes.into(), ..everything(None) }
+}
+
+/// A driven run that has ended, and is on hold.
+pub(super) fn kept() -> State {
+    let mut log = Log::new();
+    log.retention_ms = Some(HOUR);
+    log.tell(json!({ "start": {} })).committed();
+    let close = json!({ "expected_seq": 1, "close": { "ending": "completed" } });
+    log.tell(json!({ "append": close })).committed();
+    log.tell(json!({ "hold": {} })).committed();
+    log.state
+}
+
 /// A driven run with labels.
 pub(super) fn labelled() -> State {
     let mut log = Log::new();

@@ -120,7 +120,14 @@ async fn perform(fleet: &Fleet, workflow: &str, job: &Job) -> bool {
         Job::Look => {
             let workflow = WorkflowId::new(workflow).expect("an id");
             let namespace = Namespace::default();
-            let wake = Wake { namespace, workflow, incarnation: None, relay: false, command: None };
+            let wake = Wake {
+                namespace,
+                workflow,
+                incarnation: None,
+                relay: false,
+                remove: false,
+                command: None,
+            };
             fleet.look(&wake, false).await.is_ok()
         }
     }

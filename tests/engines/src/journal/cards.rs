@@ -36,6 +36,7 @@ pub(super) fn look(status: &'static str, as_of: u64) -> CardLook {
         updated_at: STARTED,
         labels: Labels::default(),
         as_of,
+        alarm: None,
     }
 }
 
