@@ -212,3 +212,26 @@ async fn a_workflow_is_exported_and_imported_elsewhere() {
     }
     assert_eq!(told(&other, &["export", "nobody"]).0, 5);
 }
+
+#[tokio::test]
+async fn a_workflow_is_held_released_and_deleted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = folder.path().join("everlog.db");
+    two_runs(&db).await;
+    assert_eq!(told(&db, &["delete", "other"]).0, 6, "it runs");
+    assert_eq!(
+        told(&db, &["hold", "poll", "--reason", "a lawsuit"]),
+        (0, vec!["hold: done".into()])
+    );
+    assert_eq!(read(&db, &["show", "poll"])["legal_hold"], json!(true));
+    assert_eq!(told(&db, &["delete", "poll"]).0, 6, "it is held");
+    assert_eq!(told(&db, &["release", "poll"]), (0, vec!["release: done".into()]));
+    assert_eq!(told(&db, &["release", "poll"]), (0, vec!["release: it was so already".into()]));
+    assert_eq!(told(&db, &["delete", "poll"]), (0, vec!["delete: done".into()]));
+    for gone in
+        [&["delete", "poll"][..], &["show", "poll"], &["history", "poll"], &["export", "poll"]]
+    {
+        assert_eq!(told(&db, gone).0, 5, "{gone:?}");
+    }
+    assert_eq!(read(&db, &["list"]).as_array().map(Vec::len), Some(1));
+}

@@ -49,7 +49,7 @@ pub use lists::{Due, DuePage, ListShard, Listed, ShardPage};
 pub use log::{Loaded, Put};
 pub use meter::{Meter, Purpose, Units};
 pub use packages::{PACKAGE_BYTES_MAX, Package, PackageError, VERSIONS_MAX};
-pub(crate) use removal::{Removal, RemovalStage};
+pub use removal::{Removal, RemovalStage};
 pub use show::CardLook;
 pub use table::{create_table, table_request};
 

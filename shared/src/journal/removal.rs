@@ -32,7 +32,7 @@ const AT_ONCE: usize = 8;
 
 /// How far a removal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RemovalStage {
+pub enum RemovalStage {
     /// Its life may not even be deleted yet.
     Planned,
     /// It is; its items go.
@@ -43,7 +43,7 @@ pub(crate) enum RemovalStage {
 
 /// A removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Removal {
+pub struct Removal {
     /// The minute from which on its next step may be done.
     pub due: Tick,
     /// How far it is.
@@ -68,7 +68,7 @@ impl Journal {
     ///
     /// # Errors
     /// As a write: don't delete then.
-    pub(crate) async fn plan_removal(&self, key: &LogKey, due: Tick) -> Result<(), JournalError> {
+    pub async fn plan_removal(&self, key: &LogKey, due: Tick) -> Result<(), JournalError> {
         let item = Item::from([
             (PK.to_owned(), items::text(key.partition())),
             (SK.to_owned(), items::text(key.removal())),
@@ -83,7 +83,7 @@ impl Journal {
     ///
     /// # Errors
     /// As reads.
-    pub(crate) async fn removal(&self, key: &LogKey) -> Result<Option<Removal>, JournalError> {
+    pub async fn removal(&self, key: &LogKey) -> Result<Option<Removal>, JournalError> {
         let item = self.get(&key.partition(), &key.removal(), Purpose::CardRead).await?;
         let Some(item) = item else { return Ok(None) };
         let damaged = |what: &str| JournalError::Damaged(format!("a removal without {what}"));
@@ -101,7 +101,7 @@ impl Journal {
     ///
     /// # Errors
     /// As a write.
-    pub(crate) async fn move_removal(
+    pub async fn move_removal(
         &self,
         key: &LogKey,
         from: RemovalStage,
@@ -122,11 +122,7 @@ impl Journal {
     ///
     /// # Errors
     /// As a write.
-    pub(crate) async fn end_removal(
-        &self,
-        key: &LogKey,
-        stage: RemovalStage,
-    ) -> Result<(), JournalError> {
+    pub async fn end_removal(&self, key: &LogKey, stage: RemovalStage) -> Result<(), JournalError> {
         let delete = self
             .delete(&key.partition(), &key.removal())
             .condition_expression("#status = :stage")
@@ -141,11 +137,7 @@ impl Journal {
     ///
     /// # Errors
     /// As a write.
-    pub(crate) async fn remove_plan(
-        &self,
-        key: &LogKey,
-        stored: &StoredPlan,
-    ) -> Result<(), JournalError> {
+    pub async fn remove_plan(&self, key: &LogKey, stored: &StoredPlan) -> Result<(), JournalError> {
         for at in 0..stored.chunks {
             self.remove_chunk(key, &keys::chunk(&stored.upload, at)).await?;
         }
@@ -157,7 +149,7 @@ impl Journal {
     ///
     /// # Errors
     /// As a write.
-    pub(crate) async fn remove_log(&self, key: &LogKey) -> Result<(), JournalError> {
+    pub async fn remove_log(&self, key: &LogKey) -> Result<(), JournalError> {
         let partition = key.partition();
         self.remove(&partition, &key.checkpoint()).await?;
         self.remove(&partition, &key.import()).await?;
@@ -179,7 +171,7 @@ impl Journal {
     ///
     /// # Errors
     /// As a write.
-    pub(crate) async fn remove_card(&self, key: &LogKey) -> Result<(), JournalError> {
+    pub async fn remove_card(&self, key: &LogKey) -> Result<(), JournalError> {
         let partition = key.partition();
         let delete = self
             .delete(&partition, CARD)

@@ -106,7 +106,7 @@ impl Journal {
     ///
     /// # Errors
     /// As a write; a removal repairs it.
-    pub(crate) async fn bury(&self, key: &LogKey, at: Timestamp) -> Result<bool, JournalError> {
+    pub async fn bury(&self, key: &LogKey, at: Timestamp) -> Result<bool, JournalError> {
         let gone = [
             LIST_KEY,
             LIST_AT,

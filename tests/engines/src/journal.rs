@@ -10,6 +10,7 @@ mod cost;
 mod faults;
 mod indexes;
 mod killed;
+mod removals;
 mod values;
 
 use std::process::ExitCode;
@@ -42,12 +43,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The list.
 #[must_use]
 pub fn list() -> Vec<&'static Case<Bench>> {
-    let lists: [&'static [Case<Bench>]; 7] = [
+    let lists: [&'static [Case<Bench>]; 8] = [
         commits::CASES,
         cards::CASES,
         indexes::CASES,
         values::CASES,
         chunks::CASES,
+        removals::CASES,
         faults::CASES,
         cost::CASES,
     ];

@@ -62,6 +62,7 @@ async fn an_id_that_is_never_born_is_gone_after_fifteen_days() {
         workflow: key.workflow.clone(),
         incarnation: None,
         relay: false,
+        remove: false,
         command: None,
     };
     for day in 1..=14 {
@@ -101,6 +102,7 @@ async fn a_start_that_never_came_is_abandoned_and_the_next_one_is_a_second_life(
         workflow: first.workflow.clone(),
         incarnation: None,
         relay: false,
+        remove: false,
         command: None,
     };
     tokio::time::sleep(Duration::from_secs(120)).await;

@@ -81,6 +81,7 @@ async fn all_at_once(world: &World, fleets: &[Fleet; 2], rng: &mut Rng) {
         workflow: key.workflow.clone(),
         incarnation: None,
         relay: rng.percent(30),
+        remove: false,
         command: None,
     };
     let left_over = LeftOver {

@@ -46,21 +46,26 @@ fn in_paused_time<T>(what: impl Future<Output = T>) -> T {
     runtime.block_on(what)
 }
 
-/// The permission that a request needs.
+/// The permissions that a request needs.
 ///
 /// # Panics
 /// If it is not known here which one that is.
-fn needs(target: &str, body: &[u8]) -> Grant {
+fn needs(target: &str, body: &[u8]) -> Vec<Grant> {
     let (service, operation) = target.rsplit_once('.').expect("a target");
     let request: Value = serde_json::from_slice(body).expect("JSON");
     if service.starts_with("DynamoDB") {
+        if operation == "TransactWriteItems" {
+            let actions = request["TransactItems"].as_array().expect("actions").iter();
+            let names = actions.flat_map(|action| action.as_object().expect("an action").keys());
+            return names.map(|name| in_transaction(name)).collect();
+        }
         let known = ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "Scan"];
         assert!(known.contains(&operation), "which permission does {target} need?");
         let resource = match request["IndexName"].as_str() {
             Some(index) => format!("table/index/{index}"),
             None => "table".into(),
         };
-        return Grant::new(format!("dynamodb:{operation}"), resource);
+        return vec![Grant::new(format!("dynamodb:{operation}"), resource)];
     }
     // A batch is the same action as one.
     let action = match operation {
@@ -71,5 +76,17 @@ fn needs(target: &str, body: &[u8]) -> Grant {
         _ => panic!("which permission does {target} need?"),
     };
     let url = request["QueueUrl"].as_str().expect("a queue");
-    Grant::new(action, format!("queue {}", rig::logical(url)))
+    vec![Grant::new(action, format!("queue {}", rig::logical(url)))]
+}
+
+/// The permission that one action of a transaction needs.
+fn in_transaction(action: &str) -> Grant {
+    let needs = match action {
+        "ConditionCheck" => "ConditionCheckItem",
+        "Delete" => "DeleteItem",
+        "Put" => "PutItem",
+        "Update" => "UpdateItem",
+        _ => panic!("which permission does {action} need?"),
+    };
+    Grant::new(format!("dynamodb:{needs}"), "table")
 }

@@ -57,8 +57,8 @@ impl Notes {
     pub(super) fn between(&self, who: &'static str, inner: Handler) -> Handler {
         let notes = self.clone();
         Arc::new(move |call: Call| {
-            let grant = needs(&call.target, &call.body);
-            notes.used.lock().expect("no panic").entry(who).or_default().insert(grant);
+            let grants = needs(&call.target, &call.body);
+            notes.used.lock().expect("no panic").entry(who).or_default().extend(grants);
             let trouble = notes.trouble.lock().expect("no panic").clone();
             if trouble.is_some_and(|trouble| trouble(&call)) {
                 return Box::pin(async { Err(NoAnswer) });

@@ -25,6 +25,7 @@ pub(super) async fn all() -> Used {
     outage(&mut Rig::new(&notes).await).await;
     direct(&Rig::new(&notes).await).await;
     half_started(&Rig::new(&notes).await).await;
+    deleted(&Rig::new(&notes).await).await;
     notes.used()
 }
 
@@ -292,4 +293,19 @@ async fn half_started(rig: &Rig) {
     rig.pass(10).await;
     assert_eq!(rig.status("w").await, ("running", 1));
     assert_eq!(rig.depth("replies").await, 2);
+}
+
+/// A workflow with chunks is deleted, and removed an hour later.
+async fn deleted(rig: &Rig) {
+    let input = |n: usize| json!({ "of": format!("{n:064}") });
+    let tasks: Vec<Value> =
+        (0..250).map(|n| json!({ "id": format!("wide-{n}"), "input": input(n) })).collect();
+    let workers = worker::start(&rig.world.observer, rig.world.backend.sqs(), 8);
+    rig.send(Append, asked("start", "w", "start", json!({ "plan": { "tasks": tasks } }))).await;
+    rig.pass(600).await;
+    drop(workers);
+    assert_eq!(rig.status("w").await.0, "completed");
+    rig.send(Append, asked("delete", "w", "delete", json!({}))).await;
+    rig.pass(2 * 3_600).await;
+    assert_eq!(everlog_testing::proof::items(&rig.world).await.len(), 2, "a card and its removal");
 }
