@@ -8,7 +8,7 @@ mod attempts;
 mod runs;
 
 use super::{Barrier, Buffered, Life, Phase, Stage, State};
-use crate::commit::Commit;
+use crate::commit::{Commit, PlacedNote};
 use crate::event::{DrivenWork, Event, Note, TimerKey};
 use crate::id::hash16;
 use crate::labels::AttributeChanges;
@@ -79,7 +79,8 @@ impl State {
             use Event::{Paused, Reopened, Resumed, Signalled};
             matches!(e, Signalled(..) | Paused(_) | Resumed | Reopened(..))
         };
-        if commit.events.iter().any(remembered) {
+        let noted = |p: &PlacedNote| matches!(p.note, Note::HoldPlaced(_) | Note::HoldLifted);
+        if commit.events.iter().any(remembered) || commit.notes.iter().any(noted) {
             for command in &commit.answers {
                 self.memory.add(*command, n, commit.time);
             }

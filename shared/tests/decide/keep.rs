@@ -73,6 +73,19 @@ fn a_legal_hold_keeps_a_workflow_from_removal_by_command_and_by_time() {
 }
 
 #[test]
+fn a_hold_and_a_release_that_come_again_change_nothing_whatever_came_since() {
+    let mut log = closed();
+    let told = |log: &mut Log, id: &str, verb: &str| log.tell_as(id, json!({ verb: {} }));
+    told(&mut log, "h-1", "hold").committed();
+    told(&mut log, "r-1", "release").committed();
+    told(&mut log, "h-1", "hold").unchanged();
+    assert_eq!(log.state.legal_hold, None, "the release stands");
+    told(&mut log, "h-2", "hold").committed();
+    told(&mut log, "r-1", "release").unchanged();
+    assert!(log.state.legal_hold.is_some(), "the second hold stands");
+}
+
+#[test]
 fn a_hold_on_an_open_workflow_stands_over_its_end() {
     let mut log = Log::driven();
     log.retention_ms = Some(DAY);
